@@ -1,0 +1,84 @@
+"""What a person sees when the server has started.
+
+Owns: the words of the banner, and which address of this host a broker should use.
+Must not know: how the server works.
+"""
+
+import contextlib
+import ipaddress
+import socket
+from dataclasses import dataclass
+from typing import Final
+
+from cosmodrome.namesrv.config import NamesrvConfig
+from cosmodrome.namesrv.config_file import LoadedConfig
+from cosmodrome.namesrv.config_keys import AdminPolicy, Network
+
+# For documentation only, so nobody is there; nothing is sent to it either.
+_ELSEWHERE: Final = ("192.0.2.1", 9)
+_LOOPBACK: Final = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What is known when the server has started. `address` is as bound, `took_s` how long it took."""
+
+    loaded: LoadedConfig
+    address: str
+    took_s: float
+
+
+def banner(start: Start, host: str) -> str:
+    """Give the lines below the boot line; `host` is this host's address as others see it."""
+    config = start.loaded.config
+    peers = peer_address(start.address, host)
+    source = str(start.loaded.path or "built-in defaults")
+    lines = [
+        f"  remoting   {start.address:<22} brokers and clients: namesrvAddr={peers}",
+        f"  config     {source:<22} (changes made at run time go to {start.loaded.store.path})",
+        f"  data       {config.data_dir} (KV: {config.kv_config_path})",
+        f"  changes    {_policy(config)}",
+    ]
+    if config.need_wait_for_service:
+        lines.append(f"  routes     refused for {config.wait_seconds_for_service} s (needWaitForService=true)")
+    lines.append(
+        f"Ready in {start.took_s:.2f} s. Waiting for brokers. "
+        f"Try: mqbroker -n {peers}   or   mqadmin clusterList -n {peers}"
+    )
+    return "\n".join(lines)
+
+
+def peer_address(bound: str, host: str) -> str:
+    """Give the address that a broker should use for a server bound to `bound`."""
+    name, _, port = bound.rpartition(":")
+    try:
+        is_everywhere = ipaddress.ip_address(name.strip("[]")).is_unspecified
+    except ValueError:
+        is_everywhere = False
+    return f"{host}:{port}" if is_everywhere else bound
+
+
+def own_address() -> str:
+    """Give the address of this host that others most likely reach it by; nothing is sent and no name looked up."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(_ELSEWHERE)
+        return str(probe.getsockname()[0])
+    return _LOOPBACK
+
+
+def _policy(config: NamesrvConfig) -> str:
+    where = _places(config.admin_allow)
+    what = {
+        AdminPolicy.COMPATIBLE: f"config from {where}, the rest as in Java, all logged",
+        AdminPolicy.HARDENED: f"all from {where}, all logged",
+        AdminPolicy.OPEN: "from anyone, as in Java, all logged",
+    }
+    return f"{what[config.admin_policy]} (adminPolicy={config.admin_policy})"
+
+
+def _places(networks: tuple[Network, ...]) -> str:
+    if not networks:
+        return "nowhere"
+    if all(network.is_loopback for network in networks):
+        return "loopback only"
+    return f"{', '.join(map(str, networks))} only"

@@ -1,0 +1,108 @@
+"""What `cosmodrome namesrv` does.
+
+Owns: the way from flags to a checked configuration, to printing or checking it, or to a running server.
+Must not know: the grammar of flags (commands.py); signals and output while it runs (serve.py).
+"""
+
+import logging
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from cosmodrome.cli.failures import EXIT_OK, end_with
+from cosmodrome.namesrv.config import print_items
+from cosmodrome.namesrv.config_file import ConfigSources, LoadedConfig, Setting, load_config
+from cosmodrome.namesrv.logs import LineWriter, LogFormat, configure_logging
+
+_LOG = logging.getLogger("cosmodrome.namesrv.config")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamesrvOptions:
+    """The flags, as given; None is a flag that was not given."""
+
+    config_file: str | None = None
+    print_config: bool = False
+    listen_port: str | None = None
+    bind_address: str | None = None
+    data_dir: str | None = None
+    settings: tuple[tuple[str, str], ...] = ()
+    lenient: bool = False
+    check_config: bool = False
+    log_level: str = "info"
+    log_format: str = "auto"
+    pid_file: str | None = None
+    ready_fd: int | None = None
+    banner: bool | None = None
+    verbose: int = 0
+
+
+def run(options: NamesrvOptions) -> None:
+    """Do what the flags say, and end the process."""
+    end_with(lambda: _act(options, time.perf_counter()), shows_traces=options.verbose > 1)
+
+
+def flag_settings(options: NamesrvOptions) -> list[Setting]:
+    """Give what the command line sets; a flag of its own wins over `--set`."""
+    named = {
+        "listenPort": ("--listenPort", options.listen_port),
+        "bindAddress": ("--bindAddress", options.bind_address),
+        "dataDir": ("--data-dir", options.data_dir),
+    }
+    return [
+        *(Setting(key, text, "--set") for key, text in options.settings),
+        *(Setting(key, text, flag) for key, (flag, text) in named.items() if text is not None),
+    ]
+
+
+def _act(options: NamesrvOptions, began_s: float) -> int:
+    loaded = load_config(
+        ConfigSources(
+            file=options.config_file,
+            environment=os.environ,
+            flags=flag_settings(options),
+            lenient=options.lenient,
+        )
+    )
+    stdout = LineWriter(sys.stdout)
+    if options.check_config:
+        return _report_check(loaded, stdout)
+    if options.config_file is not None:
+        stdout.write(f"load config properties file OK, {options.config_file}")
+    if options.print_config:
+        stdout.write(print_items(loaded.config).removesuffix("\n"))
+        return EXIT_OK
+    return _serve(options, loaded, began_s)
+
+
+def _report_check(loaded: LoadedConfig, stdout: LineWriter) -> int:
+    for note in loaded.notes:
+        stdout.write(f"{logging.getLevelName(note.level).lower()}: {note.text}")
+    stdout.write(f"configuration OK: {loaded.path or 'built-in defaults'}")
+    return EXIT_OK
+
+
+def _serve(options: NamesrvOptions, loaded: LoadedConfig, began_s: float) -> int:
+    # They load the server and the event loop, which printing and checking do not need.
+    from cosmodrome.cli.serve import Announcer, Terminal, serve  # noqa: PLC0415
+    from cosmodrome.namesrv.server import NameServer  # noqa: PLC0415
+
+    level = logging.DEBUG if options.verbose else logging.getLevelNamesMapping()[options.log_level.upper()]
+    log = configure_logging(level, LogFormat(options.log_format.lower()), sys.stderr)
+    for note in loaded.notes:
+        _LOG.log(note.level, "%s", note.text)
+    has_banner = options.banner if options.banner is not None else bool(sys.stderr and sys.stderr.isatty())
+    terminal = Terminal(
+        stdout=LineWriter(sys.stdout),
+        stderr=LineWriter(sys.stderr if has_banner else None),
+    )
+    announcer = Announcer(
+        loaded=loaded,
+        terminal=terminal,
+        pid_file=Path(options.pid_file) if options.pid_file else None,
+        ready_fd=options.ready_fd,
+        began_s=began_s,
+    )
+    return serve(NameServer(loaded.config, config_store=loaded.store, publish=log.publish), announcer)

@@ -1,0 +1,147 @@
+"""Every error that this package raises on purpose.
+
+    RocketMQError
+    ├── ProtocolError              the peer's fault; its connection is closed, nothing is answered
+    │   ├── MalformedFrameError    the position in the stream is lost, or a length contradicts another
+    │   │   └── FrameTooLargeError
+    │   └── MalformedHeaderError   the frame is whole, its header cannot be read
+    ├── MalformedBodyError         the peer's fault; answered with a code, the connection lives
+    ├── RequestRefusedError        a processor's decision, with the code and remark to answer
+    ├── RemotingError              a request of ours got no answer
+    │   ├── ConnectError
+    │   └── RequestTimeoutError
+    └── OperatorError              something a person must put right; has an id, a reason, an advice, an exit code
+        ├── ConfigError            NS-CONFIG
+        │   └── PropertiesError    a properties text that cannot be read at all
+        ├── BindError              NS-BIND
+        └── StorageError           NS-STORAGE
+
+Our own misuse raises ValueError, TypeError or AssertionError.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+
+class RocketMQError(Exception):
+    """Root of all errors of this package."""
+
+
+class ProtocolError(RocketMQError):
+    """The peer sent bytes that are not the remoting protocol. Close its connection."""
+
+
+class MalformedFrameError(ProtocolError):
+    """A frame's lengths or type byte are impossible. Never feed this stream's decoder again."""
+
+
+class FrameTooLargeError(MalformedFrameError):
+    """A frame declares more bytes than the limit; it was refused before its data was read."""
+
+    def __init__(self, declared_bytes: int, limit_bytes: int) -> None:
+        super().__init__(f"frame of {declared_bytes} bytes is over the limit of {limit_bytes} bytes")
+        self.declared_bytes = declared_bytes
+        self.limit_bytes = limit_bytes
+
+
+class MalformedHeaderError(ProtocolError):
+    """A frame's header is not one of the two header codecs."""
+
+
+class MalformedBodyError(RocketMQError):
+    """A body is not what its request code says. The text names what was wrong with it."""
+
+
+class RequestRefusedError(RocketMQError):
+    """A request that is answered with another code than SUCCESS.
+
+    `remark` goes to the peer. `ext_fields` is what the answer's header carries: None for no header at all,
+    an empty mapping where the reference answers `{}`.
+    """
+
+    def __init__(self, code: int, remark: str | None, ext_fields: dict[str, str] | None = None) -> None:
+        super().__init__(code, remark)
+        self.code = code
+        self.remark = remark
+        self.ext_fields = ext_fields
+
+
+class RemotingError(RocketMQError):
+    """A request that we sent brought no answer. The text names the peer."""
+
+
+class ConnectError(RemotingError):
+    """No connection to the peer could be made."""
+
+
+class RequestTimeoutError(RemotingError):
+    """The peer did not answer, or did not take our bytes, in time."""
+
+
+class OperatorError(RocketMQError):
+    """Something that a person must put right.
+
+    Attributes:
+        what: What happened, one line.
+        why: The reason, or None when it is not known.
+        remedy: What to do, or None.
+        exit_code: What the process ends with when this ends it.
+    """
+
+    ERROR_ID: ClassVar[str] = "NS-ERROR"
+    exit_code: int = 70
+
+    def __init__(self, what: str, *, why: str | None = None, remedy: str | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+        self.remedy = remedy
+
+    def render(self) -> str:
+        """Give the three-part text that a terminal shows."""
+        lines = [f"error[{self.ERROR_ID}]: {self.what}"]
+        if self.why:
+            lines.append(f"  why: {self.why}")
+        if self.remedy:
+            lines.append(f"  do:  {self.remedy}")
+        return "\n".join(lines)
+
+
+class ConfigError(OperatorError):
+    """A configuration value or file that cannot be used. `keys` are the keys at fault, if known."""
+
+    ERROR_ID = "NS-CONFIG"
+    exit_code = 78
+
+    def __init__(
+        self, what: str, *, keys: Sequence[str] = (), why: str | None = None, remedy: str | None = None
+    ) -> None:
+        super().__init__(what, why=why, remedy=remedy)
+        self.keys = tuple(keys)
+
+
+class PropertiesError(ConfigError):
+    """A text is not a Java properties text: `escape` on line `line` is no escape."""
+
+    def __init__(self, line: int, escape: str) -> None:
+        super().__init__(
+            f"line {line}: bad escape {''.join(char if char.isprintable() else '?' for char in escape)}",
+            why="in a properties file \\u begins an escape of four hexadecimal digits.",
+            remedy="write a backslash as two backslashes.",
+        )
+        self.line = line
+        self.escape = escape
+
+
+class BindError(OperatorError):
+    """The listening socket could not be opened."""
+
+    ERROR_ID = "NS-BIND"
+    exit_code = 71
+
+
+class StorageError(OperatorError):
+    """A file could not be read or written. What was to be stored is not stored."""
+
+    ERROR_ID = "NS-STORAGE"
+    exit_code = 71

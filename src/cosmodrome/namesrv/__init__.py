@@ -1,0 +1,1 @@
+"""The NameServer: routing tables, processors and the server around them."""

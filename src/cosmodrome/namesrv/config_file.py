@@ -1,0 +1,338 @@
+"""Where configuration comes from, and where changes are kept.
+
+Owns: the order of defaults, file, environment and flags; what is wrong in them and where; the file in use.
+Must not know: what the keys do; the command line's grammar (cli/).
+"""
+
+import difflib
+import logging
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol, cast
+
+from cosmodrome.durable_file import replace_file
+from cosmodrome.errors import ConfigError, StorageError
+from cosmodrome.namesrv import properties
+from cosmodrome.namesrv.config import KEYS, NamesrvConfig, parse_values
+from cosmodrome.namesrv.config_keys import ENVIRONMENT_PREFIX, KEYS_WITHOUT_FIELD, Effect
+from cosmodrome.namesrv.properties import Property
+
+JAVA_ENVIRONMENT: Final[Mapping[str, str]] = {
+    "ROCKETMQ_HOME": "rocketmqHome",
+    "ROCKETMQ_SERIALIZE_TYPE": "rocketmq.serialize.type",
+}
+"""Variables of the Java NameServer that are read too; the file overrides them."""
+
+OTHER_ENVIRONMENT: Final = frozenset(
+    {
+        "COSMODROME_LOG_FORMAT",
+        "COSMODROME_LOG_LEVEL",
+        "COSMODROME_RIG",
+        "COSMODROME_ROOT",
+    }
+)
+"""Variables with our prefix that are not keys: those of the command line, and of the project's own scripts."""
+
+# What Kubernetes and Docker links put into the environment of everyone when a service is called cosmodrome-something.
+_SERVICE_LINK: Final = re.compile(
+    r"\w+_SERVICE_HOST|\w+_SERVICE_PORT(_\w+)?|\w+_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?"
+)
+_SERVICE_URL: Final = re.compile(r"(tcp|udp|sctp)://.*")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A text for a key, and where it stands: `namesrv.properties:12`, `--set`, a variable's name."""
+
+    key: str
+    text: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something about the configuration that its user should read; `level` is one of `logging`."""
+
+    text: str
+    level: int = logging.INFO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigSources:
+    """What a configuration is made from.
+
+    Attributes:
+        file: The file named with `-c`, as given. None: the file at `configStorePath` if there is one.
+        environment: Environment variables; only those with our prefix, and Java's two, are looked at.
+        flags: Settings of the command line; a later one wins.
+        lenient: Whether unknown keys are noted instead of refused.
+    """
+
+    file: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    flags: Sequence[Setting] = ()
+    lenient: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedConfig:
+    """A valid configuration and its history.
+
+    Attributes:
+        config: The values in force.
+        sources: For each key that is not a default: where its value stands.
+        path: The file that was read, None when there is none.
+        notes: What to tell the user at the start.
+        store: The file that keeps changes made at run time.
+    """
+
+    config: NamesrvConfig
+    sources: Mapping[str, str]
+    path: Path | None
+    notes: tuple[Note, ...]
+    store: "ConfigStore"
+
+
+class ConfigFormat(Protocol):
+    """A module that reads and changes one kind of configuration text."""
+
+    def parse(self, text: str, /) -> tuple[Property, ...]:
+        """Read all entries in their order."""
+
+    def updated(self, text: str, changes: Mapping[str, str], /) -> str:
+        """Give the text with other values for some keys."""
+
+
+class ConfigStore:
+    """The file in use: that of `-c`, else that at `configStorePath`."""
+
+    def __init__(self, path: Path, overriding: Mapping[str, str] | None = None) -> None:
+        """Take the file, and for keys set by environment or flags where they are set."""
+        self.path = path
+        self.overriding = dict(overriding or {})
+
+    def save(self, changes: Mapping[str, str]) -> tuple[str, ...]:
+        """Write these keys into the file, whole or not at all, and touch nothing else in it.
+
+        Returns:
+            Those keys that the environment or a flag will override at the next start.
+
+        Raises:
+            StorageError: The file is as it was.
+        """
+        file = Path(os.path.realpath(self.path))
+        try:
+            text, encoding = decode(self.path, file.read_bytes() if file.exists() else b"")
+            data = format_of(self.path).updated(text, changes).encode(encoding)
+        except OSError as error:
+            raise StorageError(f"cannot read {self.path}: {error.strerror or error}.") from error
+        except ConfigError as error:
+            raise StorageError(
+                f"cannot change {self.path}: {error.what}", why="it was edited since the start.", remedy=error.remedy
+            ) from error
+        replace_file(file, data)
+        return tuple(key for key in changes if key in self.overriding)
+
+
+def format_of(path: Path) -> ConfigFormat:
+    """Give the reader for a file, by its name's end: TOML for .toml, else properties."""
+    if path.suffix.lower() == ".toml":
+        # Its library takes longer to load than everything else at the start.
+        from cosmodrome.namesrv import config_toml  # noqa: PLC0415
+
+        return config_toml
+    return properties
+
+
+def decode(path: Path, data: bytes) -> tuple[str, str]:
+    """Give the text of a configuration file, and the encoding that turns it back into the same bytes.
+
+    Raises:
+        ConfigError: A TOML file is not UTF-8. (Every file is a text for `properties.decode`.)
+    """
+    text, encoding = properties.decode(data)
+    if path.suffix.lower() == ".toml" and encoding != "utf-8":
+        raise ConfigError("not UTF-8, as TOML must be.", remedy="save it again as UTF-8.")
+    return text, encoding
+
+
+def load_config(sources: ConfigSources) -> LoadedConfig:
+    """Read everything, check everything, and give the configuration in force.
+
+    Raises:
+        ConfigError: Something is wrong; the text names every place, and no socket was opened.
+    """
+    problems = _Problems(lenient=sources.lenient)
+    outer = problems.usable([*_environment_settings(sources.environment, problems), *sources.flags])
+    path = _file_in_use(sources.file, outer)
+    read = problems.usable(_file_settings(path, as_given=sources.file, problems=problems) if path else [])
+    java = problems.usable(_java_environment_settings(sources.environment))
+    settings = {each.key: each for each in (*java, *read, *outer)}
+    values, _ = parse_values({key: each.text for key, each in settings.items() if key in KEYS})
+    if path:
+        values["configStorePath"] = sources.file or str(path)
+    config = NamesrvConfig(**{KEYS[key].field_name: value for key, value in values.items()})  # type: ignore[arg-type]
+    _check_paths(config, problems)
+    problems.raise_if_any()
+    return LoadedConfig(
+        config=config,
+        sources={key: each.origin for key, each in settings.items()},
+        path=path,
+        notes=(*problems.notes, *_effect_notes(read)),
+        store=ConfigStore(path or Path(config.config_store_path), {each.key: each.origin for each in outer}),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Problem:
+    """Something that prevents the start; `guess` is the name that was probably meant."""
+
+    line: str
+    key: str
+    is_unknown: bool = False
+    guess: str | None = None
+
+
+class _Problems:
+    """Collects what is wrong, so that a user sees all of it at once."""
+
+    def __init__(self, *, lenient: bool) -> None:
+        self.notes: list[Note] = []
+        self._lenient = lenient
+        self._found: list[_Problem] = []
+
+    def add(self, line: str, key: str) -> None:
+        """Take one problem."""
+        self._found.append(_Problem(line=line, key=key))
+
+    def warn(self, text: str) -> None:
+        """Take something that does not prevent a start."""
+        self.notes.append(Note(text=text, level=logging.WARNING))
+
+    def unknown(self, what: str, key: str, guess: str | None) -> None:
+        """Take an unknown name; `what` says where and what it is."""
+        if self._lenient:
+            self.warn(f"{what} is ignored" + (f"; did you mean {guess}?" if guess else ""))
+        else:
+            self._found.append(_Problem(line=what, key=key, is_unknown=True, guess=guess))
+
+    def usable(self, settings: Iterable[Setting]) -> list[Setting]:
+        """Give the settings whose key exists and whose text is a value of it, and take the others as problems."""
+        kept = []
+        for each in settings:
+            if each.key in KEYS:
+                _, reasons = parse_values({each.key: each.text})
+                for key, reason in reasons.items():
+                    self.add(f"{each.origin}: {key} {reason}", key)
+                kept += [] if reasons else [each]
+            elif each.key in KEYS_WITHOUT_FIELD:
+                kept.append(each)
+            else:
+                self.unknown(f'{each.origin}: unknown key "{_shown(each.key)}"', each.key, _similar(each.key, KEYS))
+        return kept
+
+    def raise_if_any(self) -> None:
+        """Raise what was collected."""
+        keys = [each.key for each in self._found]
+        lenient = "To ignore unknown keys: --lenient" if any(each.is_unknown for each in self._found) else None
+        match self._found:
+            case []:
+                return
+            case [only]:
+                remedy = " ".join(filter(None, (only.guess and f"did you mean {only.guess}?", lenient)))
+                raise ConfigError(f"{only.line}.", keys=keys, remedy=remedy or None)
+            case several:
+                lines = "".join(
+                    f"\n  {each.line}" + (f" (did you mean {each.guess}?)" if each.guess else "") for each in several
+                )
+                raise ConfigError(f"{len(several)} settings cannot be used:{lines}", keys=keys, remedy=lenient)
+
+
+def _environment_settings(environment: Mapping[str, str], problems: _Problems) -> list[Setting]:
+    names = {key.environment_name: name for name, key in KEYS.items()}
+    settings = []
+    for variable, text in environment.items():
+        if not variable.startswith(ENVIRONMENT_PREFIX) or variable in OTHER_ENVIRONMENT:
+            continue
+        if variable in names:
+            settings.append(Setting(names[variable], text, variable))
+        elif not (_SERVICE_LINK.fullmatch(variable) or _SERVICE_URL.fullmatch(text)):
+            guess = _similar(
+                variable.removeprefix(ENVIRONMENT_PREFIX), [key.field_name.upper() for key in KEYS.values()]
+            )
+            problems.unknown(
+                f"unknown environment variable {_shown(variable)}", variable, guess and ENVIRONMENT_PREFIX + guess
+            )
+    return settings
+
+
+def _java_environment_settings(environment: Mapping[str, str]) -> list[Setting]:
+    """Give Java's variables that are set to something; a blank one counts as not set, as in Java."""
+    return [
+        Setting(key, environment[variable], variable)
+        for variable, key in JAVA_ENVIRONMENT.items()
+        if environment.get(variable, "").strip()
+    ]
+
+
+def _file_in_use(given: str | None, outer: Sequence[Setting]) -> Path | None:
+    """Give the file to read: the one named with -c, else the one where changes are kept, if it exists."""
+    if given is not None:
+        return Path(given)
+    texts = {each.key: each.text for each in outer if each.key in {"dataDir", "configStorePath"}}
+    values, _ = parse_values(texts)
+    fields = {KEYS[key].field_name: cast("str", value) for key, value in values.items()}
+    path = Path(NamesrvConfig(**fields).config_store_path)  # type: ignore[arg-type]  # both are texts
+    return path if path.is_file() else None
+
+
+def _file_settings(path: Path, *, as_given: str | None, problems: _Problems) -> list[Setting]:
+    shown = as_given or str(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        remedy = "name an existing file that this user may read."
+        raise ConfigError(f"cannot read {shown}: {error.strerror or error}.", remedy=remedy) from error
+    entries = _entries(path, data, shown)
+    lines: dict[str, int] = {}
+    for each in entries:
+        if each.key in lines:
+            problems.warn(f"{shown}:{each.line}: {_shown(each.key)} replaces that of line {lines[each.key]}")
+        lines[each.key] = each.line
+        if each.key == "configStorePath" and each.value.rstrip() != shown:
+            problems.warn(f"{shown}:{each.line}: configStorePath has no effect: changes are kept in this file")
+    return [Setting(each.key, each.value, f"{shown}:{each.line}" if each.line else shown) for each in entries]
+
+
+def _entries(path: Path, data: bytes, shown: str) -> tuple[Property, ...]:
+    try:
+        text, _ = decode(path, data)
+        return format_of(path).parse(text)
+    except ConfigError as error:
+        raise ConfigError(f"{shown}: {error.what}", why=error.why, remedy=error.remedy) from error
+
+
+def _check_paths(config: NamesrvConfig, problems: _Problems) -> None:
+    if os.path.realpath(config.kv_config_path) == os.path.realpath(config.config_store_path):
+        problems.add("kvConfigPath and configStorePath are the same file; each would destroy the other", "kvConfigPath")
+
+
+def _effect_notes(read: Iterable[Setting]) -> list[Note]:
+    names = dict.fromkeys(
+        each.key for each in read if each.key in KEYS_WITHOUT_FIELD or KEYS[each.key].effect is Effect.NONE
+    )
+    return [Note(text=f"accepted, no effect: {', '.join(names)}")] if names else []
+
+
+def _similar(name: str, candidates: Iterable[str]) -> str | None:
+    names = list(candidates)
+    same = next((each for each in names if each.lower() == name.lower()), None)
+    return same or next(iter(difflib.get_close_matches(name, names, n=1)), None)
+
+
+def _shown(text: str) -> str:
+    """Show a name that may be anything on one line."""
+    return "".join(char if char.isprintable() else "?" for char in text[:80])

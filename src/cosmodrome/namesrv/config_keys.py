@@ -1,0 +1,290 @@
+"""What can be said about a configuration key, and how its text becomes a value.
+
+Owns: kinds of values and their Java spelling, limits, families, when a change takes effect, names of keys that
+    are accepted for the sake of Java files.
+Must not know: which keys there are (config.py), where a text came from (config_file.py).
+"""
+
+import dataclasses
+import enum
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from cosmodrome.protocol.codes import SerializeType
+
+T = TypeVar("T")
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+INT_MAX: Final = 2**31 - 1
+# Digits and a sign; a request may send any number of them, and reading very many is slow.
+LONGEST_NUMBER: Final = 20
+ENVIRONMENT_PREFIX: Final = "COSMODROME_"
+# What Java's String.trim takes off.
+BLANKS: Final = "".join(map(chr, range(0x21)))
+
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+")
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+_LINE_SEPARATORS: Final = "\u0085\u2028\u2029"
+
+
+class AdminPolicy(enum.StrEnum):
+    """Who may change the server over the wire."""
+
+    COMPATIBLE = "compatible"
+    """Configuration (318) only from `adminAllow`; KV, permissions and topics as in Java."""
+    HARDENED = "hardened"
+    """Every change by request only from `adminAllow`."""
+    OPEN = "open"
+    """Exactly as in Java: anyone who can connect."""
+
+
+class Family(enum.Enum):
+    """Whose key it is; the value is the heading in the documentation."""
+
+    NAMESRV = "NamesrvConfig"
+    NETTY_SERVER = "NettyServerConfig"
+    SYSTEM = "Java system properties"
+    COSMODROME = "Cosmodrome"
+
+
+class Effect(enum.Enum):
+    """When a new value takes effect; the value is the word in the documentation."""
+
+    LIVE = "at once"
+    RESTART = "at the next start"
+    NONE = "accepted, no effect"
+
+
+class Kind(enum.Enum):
+    """What a value looks like; the value is the word in the documentation."""
+
+    BOOLEAN = "boolean"
+    INT = "int"
+    LONG = "long"
+    TEXT = "string"
+    PATH = "path"
+    SERIALIZE_TYPE = "JSON or ROCKETMQ"
+    ADMIN_POLICY = "compatible, hardened or open"
+    NETWORKS = "networks, separated by ;"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One configuration key, complete but for what `named` adds.
+
+    Attributes:
+        kind: What its text looks like.
+        family: Whose key it is.
+        effect: When a change takes effect.
+        meaning: One line for the documentation.
+        unit: Of a number, else empty.
+        minimum: Smallest number that is accepted.
+        maximum: Largest number that is accepted.
+        may_be_empty: Whether an empty text is accepted.
+        java_name: The key as files, requests and `--set` spell it; empty: the field's name in camel case.
+        default_text: The default as the documentation shows it; empty: as the field has it.
+        field_name: The field of NamesrvConfig that holds its value.
+    """
+
+    kind: Kind
+    family: Family
+    effect: Effect
+    meaning: str
+    _: dataclasses.KW_ONLY
+    unit: str = ""
+    minimum: int = 0
+    maximum: int = INT_MAX
+    may_be_empty: bool = False
+    java_name: str = ""
+    default_text: str = ""
+    field_name: str = ""
+
+    def named(self, field_name: str, default: object) -> "Key":
+        """Give this key with what follows from the field that holds it."""
+        return dataclasses.replace(
+            self,
+            field_name=field_name,
+            java_name=self.java_name or _camel_case(field_name),
+            default_text=self.default_text or text_of(default) or "",
+        )
+
+    @property
+    def environment_name(self) -> str:
+        """The environment variable that sets it."""
+        return ENVIRONMENT_PREFIX + self.field_name.upper()
+
+    def parse(self, text: str) -> object:
+        """Read a value; blanks at its end do not count, and for numbers and the like none at the start.
+
+        Raises:
+            ValueError: The text is no value of this key. The message completes the sentence "it ...".
+        """
+        return _READERS[self.kind](self, text.rstrip(BLANKS))
+
+
+def option(default: T, key: Key) -> T:
+    """Declare a field of NamesrvConfig with its default and its key."""
+    return dataclasses.field(default=default, metadata={"key": key})
+
+
+def text_of(value: object) -> str | None:
+    """Write a value as Java does; None where there is none."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "true" if value else "false"
+        case SerializeType():
+            return value.name
+        case tuple():
+            return ";".join(map(str, value))
+        case _:
+            return str(value)
+
+
+def _camel_case(field_name: str) -> str:
+    first, *others = field_name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
+def _read_boolean(_key: Key, text: str) -> bool:
+    match text.strip(BLANKS).lower():
+        case "true":
+            return True
+        case "false":
+            return False
+        case _:
+            raise ValueError(f"must be true or false, not {_quoted(text)}")
+
+
+def _read_number(key: Key, text: str) -> int:
+    digits = text.strip(BLANKS)
+    if not _NUMBER.fullmatch(digits):
+        raise ValueError(f"must be a whole number{_in_unit(key)}, not {_quoted(text)}")
+    if len(digits) > LONGEST_NUMBER or not key.minimum <= int(digits) <= key.maximum:
+        raise ValueError(f"must be between {key.minimum} and {key.maximum}{_in_unit(key)}, not {_quoted(digits)}")
+    return int(digits)
+
+
+def _read_text(key: Key, text: str) -> str:
+    bad = next((char for char in text if _is_control(char)), None)
+    if bad is not None:
+        raise ValueError(f"must not hold the control character U+{ord(bad):04X}")
+    if _SURROGATE.search(text):
+        raise ValueError("must not hold half of a surrogate pair")
+    if not text and not key.may_be_empty:
+        raise ValueError("must not be empty")
+    return text
+
+
+def _read_serialize_type(_key: Key, text: str) -> SerializeType:
+    try:
+        return SerializeType[text.strip(BLANKS).upper()]
+    except KeyError:
+        raise ValueError(f"must be JSON or ROCKETMQ, not {_quoted(text)}") from None
+
+
+def _read_admin_policy(_key: Key, text: str) -> AdminPolicy:
+    try:
+        return AdminPolicy(text.strip(BLANKS).lower())
+    except ValueError:
+        raise ValueError(f"must be {Kind.ADMIN_POLICY.value}, not {_quoted(text)}") from None
+
+
+def _read_networks(_key: Key, text: str) -> tuple[Network, ...]:
+    networks = []
+    for part in filter(None, (each.strip(BLANKS) for each in re.split("[;,]", text))):
+        try:
+            networks.append(ipaddress.ip_network(part, strict=False))
+        except ValueError:
+            raise ValueError(f"must hold networks such as 10.0.0.0/8, not {_quoted(part)}") from None
+    return tuple(networks)
+
+
+def _is_control(char: str) -> bool:
+    """Tell whether a value must not hold this character. A tab is harmless in files, listings and logs."""
+    return (char < " " and char != "\t") or "\x7f" <= char <= "\x9f" or char in _LINE_SEPARATORS
+
+
+def _in_unit(key: Key) -> str:
+    return f" of {key.unit}" if key.unit else ""
+
+
+def _quoted(text: str) -> str:
+    """Show a text that may be anything, shortened, on one line."""
+    shown = text if len(text) <= 60 else f"{text[:57]}..."
+    return f'"{"".join(char if char.isprintable() else ascii(char)[1:-1] for char in shown)}"'
+
+
+_READERS: Final[Mapping[Kind, Callable[[Key, str], object]]] = {
+    Kind.BOOLEAN: _read_boolean,
+    Kind.INT: _read_number,
+    Kind.LONG: _read_number,
+    Kind.TEXT: _read_text,
+    Kind.PATH: _read_text,
+    Kind.SERIALIZE_TYPE: _read_serialize_type,
+    Kind.ADMIN_POLICY: _read_admin_policy,
+    Kind.NETWORKS: _read_networks,
+}
+
+NETTY_CLIENT_KEYS: Final = frozenset(
+    {
+        "channelNotActiveInterval",
+        "clientAsyncSemaphoreValue",
+        "clientCallbackExecutorThreads",
+        "clientChannelMaxIdleTimeSeconds",
+        "clientCloseSocketIfTimeout",
+        "clientOnewaySemaphoreValue",
+        "clientPooledByteBufAllocatorEnable",
+        "clientSocketRcvBufSize",
+        "clientSocketSndBufSize",
+        "clientWorkerThreads",
+        "connectTimeoutMillis",
+        "disableCallbackExecutor",
+        "disableNettyWorkerGroup",
+        "enableReconnectForGoAway",
+        "maxReconnectIntervalTimeSeconds",
+        "scanAvailableNameSrv",
+        "socksProxyConfig",
+        "useTLS",
+    }
+)
+"""Keys of NettyClientConfig, which Java reads from the same file."""
+
+CONTROLLER_KEYS: Final = frozenset(
+    {
+        "controllerDLegerGroup",
+        "controllerDLegerPeers",
+        "controllerDLegerSelfId",
+        "controllerStorePath",
+        "controllerThreadPoolNums",
+        "controllerType",
+        "electMasterMaxRetryCount",
+        "enableElectUncleanMaster",
+        "jRaftControllerRPCAddr",
+        "jRaftElectionTimeoutMs",
+        "jRaftGroupId",
+        "jRaftInitConf",
+        "jRaftScanWaitTimeoutMs",
+        "jRaftServerId",
+        "jRaftSnapshotIntervalSecs",
+        "mappedFileSize",
+        "metricsExporterType",
+        "metricsGrpcExporterHeader",
+        "metricsGrpcExporterTarget",
+        "metricsInDelta",
+        "metricsLabel",
+        "metricsPromExporterHost",
+        "metricsPromExporterPort",
+        "notifyBrokerRoleChanged",
+        "processReadEvent",
+        "scanInactiveMasterInterval",
+    }
+)
+"""Keys of the embedded controller; without enableControllerInNamesrv=true Java does not read them either."""
+
+KEYS_WITHOUT_FIELD: Final = NETTY_CLIENT_KEYS | CONTROLLER_KEYS
+"""Keys that a Java file may hold, accepted with any value and without effect."""

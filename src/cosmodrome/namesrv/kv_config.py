@@ -1,0 +1,145 @@
+"""KVConfigStore: namespaces of keys and values (Java: KVConfigManager).
+
+Owns: the entries in memory, and their file in Java's format.
+Must not know: who asks, or what the entries mean.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from cosmodrome.durable_file import backup_path, replace_file, set_aside
+from cosmodrome.errors import MalformedBodyError, StorageError
+from cosmodrome.protocol.json_dialects import encode_json, json_text, parse_lenient
+
+logger = logging.getLogger(__name__)
+
+ORDER_TOPIC_CONFIG: Final = "ORDER_TOPIC_CONFIG"
+"""Namespace of ordered topics: topic → `broker:queues;broker:queues`."""
+
+KVTables = Mapping[str, Mapping[str, str]]
+
+
+class KVConfigStore:
+    """Entries that are on disk before they are acknowledged.
+
+    Reads give the last acknowledged state. Writes happen one after another, away from the event loop.
+    """
+
+    def __init__(self, path: Path, tables: KVTables | None = None) -> None:
+        self._path = path
+        self._tables: KVTables = tables or {}
+        self._writing = asyncio.Lock()
+
+    def get(self, namespace: str | None, key: str | None) -> str | None:
+        """Give a value, or None when there is none."""
+        table = self._tables.get(namespace) if namespace is not None else None
+        return None if table is None or key is None else table.get(key)
+
+    def table(self, namespace: str | None) -> Mapping[str, str] | None:
+        """Give a namespace; None for one that never had an entry, empty for one that lost all."""
+        return None if namespace is None else self._tables.get(namespace)
+
+    async def put(self, namespace: str, key: str, value: str) -> None:
+        """Store an entry.
+
+        Raises:
+            StorageError: It is not on disk, and not visible either.
+        """
+        async with self._writing:
+            table = {**self._tables.get(namespace, {}), key: value}
+            await self._replace({**self._tables, namespace: table})
+
+    async def delete(self, namespace: str, key: str) -> bool:
+        """Remove an entry, and tell whether there was one. An emptied namespace stays.
+
+        Raises:
+            StorageError: It is still on disk, and still visible.
+        """
+        async with self._writing:
+            table = self._tables.get(namespace, {})
+            if key not in table:
+                return False
+            rest = {name: value for name, value in table.items() if name != key}
+            await self._replace({**self._tables, namespace: rest})
+            return True
+
+    async def _replace(self, tables: KVTables) -> None:
+        await asyncio.to_thread(replace_file, self._path, encode_kv_file(tables))
+        self._tables = tables
+
+
+def load_kv_config(path: Path, wall_ms: int) -> KVConfigStore:
+    """Read the file of an earlier run; none, an empty one, or a folder in its place mean no entries.
+
+    A damaged file is set aside under another name and its previous version used.
+
+    Raises:
+        StorageError: The file is there and cannot be read, or it is damaged and has no readable previous
+            version. Nothing was lost.
+    """
+    if path.is_dir():
+        logger.warning("kvConfigPath %s is a folder: KV writes will fail until it is replaced", path)
+        return KVConfigStore(path)
+    try:
+        return KVConfigStore(path, decode_kv_file(_read(path)))
+    except MalformedBodyError as damage:
+        return KVConfigStore(path, _previous_version(path, damage, wall_ms))
+
+
+def encode_kv_file(tables: KVTables) -> bytes:
+    """Write the file as the Java NameServer reads it."""
+    return encode_json({"configTable": tables})
+
+
+def decode_kv_file(data: bytes) -> dict[str, dict[str, str]]:
+    """Read the file, ours or Java's; values that are not text become text, nulls are left out.
+
+    Raises:
+        MalformedBodyError: It is not such a file.
+    """
+    if not data.strip():
+        return {}
+    document = parse_lenient(data)
+    tables = {} if document is None else _object(document, "the document").get("configTable") or {}
+    return {
+        namespace: {key: json_text(value) for key, value in _object(table, namespace).items() if value is not None}
+        for namespace, table in _object(tables, "configTable").items()
+        if table is not None
+    }
+
+
+def _object(value: Any, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise MalformedBodyError(f"{name[:60]} is not an object")
+    return value
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise StorageError(
+            f"cannot read the KV file {path}: {error.strerror or error}.",
+            why="starting without its entries would lose them at the next write.",
+            remedy="make it readable, or set kvConfigPath to another file.",
+        ) from error
+
+
+def _previous_version(path: Path, damage: MalformedBodyError, wall_ms: int) -> KVTables:
+    backup = backup_path(path)
+    try:
+        tables = decode_kv_file(_read(backup) or b"absent")
+    except MalformedBodyError as error:
+        raise StorageError(
+            f"the KV file {path} is damaged: {damage}.",
+            why=f"its previous version {backup} does not exist or cannot be used either: {error}.",
+            remedy="repair it, or move it away to start without entries.",
+        ) from damage
+    aside = set_aside(path, wall_ms)
+    logger.error("KV file %s is damaged (%s): set aside as %s, using %s", path, damage, aside, backup)
+    return tables

@@ -1,0 +1,46 @@
+"""The configuration in force, and how it is replaced while the server runs.
+
+Owns: that a change is checked, saved and put in force as a whole or not at all.
+Must not know: who may change it; what a key does.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from cosmodrome.namesrv.config import ConfigChange, NamesrvConfig, apply_changes
+from cosmodrome.namesrv.config_file import ConfigStore
+
+
+class LiveConfig:
+    """`current` is replaced whole; read it anew for each request. `started_with` never changes."""
+
+    def __init__(self, config: NamesrvConfig, store: ConfigStore | None) -> None:
+        self.started_with = config
+        self.current = config
+        self._store = store
+        self._changing = asyncio.Lock()
+        self._listeners: list[Callable[[NamesrvConfig], None]] = []
+
+    def subscribe(self, listener: Callable[[NamesrvConfig], None]) -> None:
+        """Call this with each configuration that comes into force."""
+        self._listeners.append(listener)
+
+    async def change(self, texts: Mapping[str, str]) -> tuple[ConfigChange, tuple[str, ...]]:
+        """Put changes in force and on disk.
+
+        Returns:
+            What they come to, and the keys that environment or flags will override at the next start.
+
+        Raises:
+            ConfigError: A value is bad; nothing was changed.
+            StorageError: They could not be saved; nothing was changed.
+        """
+        async with self._changing:
+            change = apply_changes(self.current, texts)
+            overridden: tuple[str, ...] = ()
+            if change.texts and self._store is not None:
+                overridden = await asyncio.to_thread(self._store.save, change.texts)
+            self.current = change.config
+            for listener in self._listeners:
+                listener(change.config)
+            return change, overridden

@@ -1,0 +1,63 @@
+"""Requests about the configuration.
+
+Owns: reading and checking the requests, and the answers.
+Must not know: who may ask (admin_policy.py); how a change is stored.
+"""
+
+from cosmodrome.errors import ConfigError, RequestRefusedError
+from cosmodrome.namesrv import properties
+from cosmodrome.namesrv.config import ConfigChange, blacklisted, render_listing
+from cosmodrome.namesrv.events import ConfigChanged, Publish, RequestDenied
+from cosmodrome.namesrv.live_config import LiveConfig
+from cosmodrome.protocol.codes import ResponseCode
+from cosmodrome.protocol.command import RemotingCommand, response_to
+from cosmodrome.transport.dispatch import Peer
+
+
+class NamesrvConfigProcessor:
+    """Answers requests about the configuration."""
+
+    def __init__(self, config: LiveConfig, publish: Publish) -> None:
+        self._config = config
+        self._publish = publish
+
+    def get_namesrv_config(self, request: RemotingCommand, _: Peer) -> RemotingCommand:
+        """319."""
+        body = render_listing(self._config.current).encode()
+        return response_to(request, ResponseCode.SUCCESS, None, None, body)
+
+    async def update_namesrv_config(self, request: RemotingCommand, peer: Peer) -> RemotingCommand:
+        """318. All of a request or nothing; on disk before it is answered."""
+        if not request.body:
+            return response_to(request, ResponseCode.SUCCESS)
+        changes = _read_properties(request.body)
+        forbidden = blacklisted(self._config.started_with, changes)
+        if forbidden:
+            reason = f"{', '.join(forbidden)} may not be changed by requests"
+            self._publish(RequestDenied(code=request.code, peer=peer.address, reason=reason))
+            raise RequestRefusedError(ResponseCode.NO_PERMISSION, "Can not update config in black list.")
+        try:
+            change, overridden = await self._config.change(changes)
+        except ConfigError as error:
+            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, error.what) from error
+        if change.texts:
+            event = ConfigChanged(applied=change.applied, restart=change.needs_restart, peer=peer.address)
+            self._publish(event)
+        return response_to(request, ResponseCode.SUCCESS, _told(change, overridden))
+
+
+def _read_properties(body: bytes) -> dict[str, str]:
+    try:
+        return properties.last_values(properties.parse(body.decode("utf-8", "replace")))
+    except ConfigError as error:
+        raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "string2Properties error") from error
+
+
+def _told(change: ConfigChange, overridden: tuple[str, ...]) -> str | None:
+    """Say which keys did not take effect now; nothing when all did, as in Java."""
+    parts = []
+    if change.needs_restart:
+        parts.append(f"in effect after a restart: {', '.join(change.needs_restart)}")
+    if overridden:
+        parts.append(f"environment or command line will override at the next start: {', '.join(overridden)}")
+    return "; ".join(parts) or None

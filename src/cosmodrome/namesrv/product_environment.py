@@ -1,0 +1,82 @@
+"""Routes of another environment, for topics that this one does not have (`clusterTest`).
+
+Owns: where that environment's NameServers are, and asking them.
+Must not know: when they are asked.
+"""
+
+import asyncio
+import logging
+import time
+import urllib.request
+from collections.abc import Callable
+from typing import Final
+
+from cosmodrome.errors import RemotingError
+from cosmodrome.protocol.codes import RequestCode, ResponseCode
+from cosmodrome.protocol.command import request
+from cosmodrome.transport.client import RemotingClient
+
+logger = logging.getLogger(__name__)
+
+_REQUEST_TIMEOUT_S: Final = 3.0
+_ADDRESSES_VALID_S: Final = 120.0
+_MAX_LIST_BYTES: Final = 64 * 1024
+_DEFAULT_HTTP_PORT: Final = 8080
+
+
+class ProductEnvironment:
+    """Asks the NameServers of an environment, one after another, for a route.
+
+    The addresses are those given (`NAMESRV_ADDR`), else those that an HTTP address server names for the
+    environment, asked at most every two minutes.
+    """
+
+    def __init__(self, client: RemotingClient, url: Callable[[], str], addresses: str = "") -> None:
+        self._client = client
+        self._url = url
+        self._given = split_addresses(addresses)
+        self._found: tuple[str, ...] = ()
+        self._found_for = ""
+        self._valid_until_s = 0.0
+
+    async def route(self, topic: str) -> bytes | None:
+        """Give the route as a body in the plain dialect; None when nobody there has it or answers."""
+        # Version 0 and no wish for standard JSON: the answer is in the plain dialect, as is ours.
+        question = request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})._replace(version=0)
+        for address in self._given or await self._addresses():
+            try:
+                answer = await self._client.request(address, question, _REQUEST_TIMEOUT_S)
+            except RemotingError as error:
+                logger.warning("the product environment's NameServer failed: %s", error)
+                continue
+            return answer.body if answer.code == ResponseCode.SUCCESS and answer.body else None
+        return None
+
+    async def _addresses(self) -> tuple[str, ...]:
+        url = self._url()
+        if url != self._found_for or time.monotonic() >= self._valid_until_s:
+            try:
+                self._found = split_addresses(await asyncio.to_thread(_fetch, url))
+            except OSError as error:
+                logger.warning("the address server %s failed: %s", url, error)
+                self._found = self._found if url == self._found_for else ()
+            self._found_for = url
+            self._valid_until_s = time.monotonic() + _ADDRESSES_VALID_S
+        return self._found
+
+
+def address_server_url(domain: str, subgroup: str, environment: str) -> str:
+    """Give the URL at which Java's clients ask for the NameServers of an environment."""
+    host = domain if ":" in domain else f"{domain}:{_DEFAULT_HTTP_PORT}"
+    unit = f"-{environment}?nofix=1" if environment else ""
+    return f"http://{host}/rocketmq/{subgroup}{unit}"
+
+
+def split_addresses(text: str) -> tuple[str, ...]:
+    """Split a list of `host:port`, separated by `;` or `,`."""
+    return tuple(part.strip() for part in text.replace(",", ";").split(";") if part.strip())
+
+
+def _fetch(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=_REQUEST_TIMEOUT_S) as answer:  # noqa: S310 -- the scheme is ours
+        return str(answer.read(_MAX_LIST_BYTES).decode("utf-8", "replace"))

@@ -1,0 +1,1 @@
+"""The routing tables. Pure state: no clock, no sockets, no tasks."""

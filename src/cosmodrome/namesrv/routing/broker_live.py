@@ -1,0 +1,132 @@
+"""Broker address → BrokerLiveInfo (Java: brokerLiveTable, filterServerTable).
+
+Owns: who is alive until when, over which connection, with which table version; filter servers, which
+    live and die with the address.
+Must not know: broker groups and topics.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from cosmodrome.namesrv.routing.effects import ConnectionId
+from cosmodrome.protocol.bodies.data_version import DataVersion
+
+DEFAULT_HEARTBEAT_TIMEOUT_MS = 120_000
+
+IndexT = TypeVar("IndexT")
+
+
+class BrokerKey(NamedTuple):
+    """What identifies a live broker. Addresses are text, compared as such, never resolved."""
+
+    cluster: str
+    addr: str
+
+
+@dataclass(slots=True, kw_only=True)
+class BrokerLiveInfo:
+    """One live broker. Times are monotonic milliseconds.
+
+    `digest` and `revision` say what was registered and in which state of the group that left the tables:
+    a registration with the same digest, while the revision stands, is a heartbeat.
+    """
+
+    key: BrokerKey
+    broker_name: str
+    connection: ConnectionId
+    last_update_ms: int
+    heartbeat_timeout_ms: int
+    data_version: DataVersion
+    ha_server_addr: str
+    digest: bytes | None = None
+    revision: int = 0
+
+    def is_expired(self, now_ms: int) -> bool:
+        """Whether this broker has been silent for longer than it said it would be."""
+        return self.last_update_ms + self.heartbeat_timeout_ms < now_ms
+
+
+class BrokerLive:
+    """All live brokers, and which of them came over one connection."""
+
+    def __init__(self) -> None:
+        self._infos: dict[BrokerKey, BrokerLiveInfo] = {}
+        self._keys_by_connection: dict[ConnectionId, set[BrokerKey]] = {}
+        self._keys_by_broker: dict[str, set[BrokerKey]] = {}
+        self._filter_servers: dict[BrokerKey, tuple[str, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._infos)
+
+    def __iter__(self) -> Iterator[BrokerLiveInfo]:
+        return iter(self._infos.values())
+
+    def get(self, key: BrokerKey) -> BrokerLiveInfo | None:
+        """Give a live broker, or None."""
+        return self._infos.get(key)
+
+    def put(self, info: BrokerLiveInfo) -> None:
+        """Store a live broker in place of what was known of its address."""
+        previous = self._infos.get(info.key)
+        if previous is not None:
+            self._unlink(previous)
+        self._infos[info.key] = info
+        self._keys_by_connection.setdefault(info.connection, set()).add(info.key)
+        self._keys_by_broker.setdefault(info.broker_name, set()).add(info.key)
+
+    def remove(self, key: BrokerKey) -> BrokerLiveInfo | None:
+        """Forget a broker and its filter servers, and give what was known."""
+        self._filter_servers.pop(key, None)
+        info = self._infos.pop(key, None)
+        if info is not None:
+            self._unlink(info)
+        return info
+
+    def renew(self, info: BrokerLiveInfo, connection: ConnectionId, now_ms: int) -> None:
+        """Count a registration that says nothing new as a heartbeat, from its present connection."""
+        info.last_update_ms = now_ms
+        if info.connection != connection:
+            _discard(self._keys_by_connection, info.connection, info.key)
+            info.connection = connection
+            self._keys_by_connection.setdefault(connection, set()).add(info.key)
+
+    def of_connection(self, connection: ConnectionId) -> list[BrokerLiveInfo]:
+        """Give the brokers whose latest registration came over this connection."""
+        return [self._infos[key] for key in sorted(self._keys_by_connection.get(connection, ()))]
+
+    def has_connection(self, connection: ConnectionId) -> bool:
+        """Whether a live broker came over this connection."""
+        return connection in self._keys_by_connection
+
+    def of_address(self, broker_name: str, addr: str) -> list[BrokerLiveInfo]:
+        """Give the live entries of one address under one broker name, in whatever cluster."""
+        return [self._infos[key] for key in sorted(self._keys_by_broker.get(broker_name, ())) if key.addr == addr]
+
+    def expired(self, now_ms: int) -> list[BrokerLiveInfo]:
+        """Give the brokers that have been silent for too long."""
+        return [info for info in self._infos.values() if info.is_expired(now_ms)]
+
+    def filter_servers(self, key: BrokerKey) -> tuple[str, ...] | None:
+        """Give the filter servers of a broker, or None."""
+        return self._filter_servers.get(key)
+
+    def put_filter_servers(self, key: BrokerKey, servers: tuple[str, ...] | None) -> bool:
+        """Store filter servers (None leaves them, empty removes them); tell whether that changed anything."""
+        if servers is None:
+            return False
+        previous = self._filter_servers.pop(key, ())
+        if servers:
+            self._filter_servers[key] = servers
+        return servers != previous
+
+    def _unlink(self, info: BrokerLiveInfo) -> None:
+        _discard(self._keys_by_connection, info.connection, info.key)
+        _discard(self._keys_by_broker, info.broker_name, info.key)
+
+
+def _discard(index: dict[IndexT, set[BrokerKey]], name: IndexT, key: BrokerKey) -> None:
+    keys = index[name]
+    keys.discard(key)
+    if not keys:
+        del index[name]

@@ -1,0 +1,112 @@
+"""Questions to the tables.
+
+Owns: how a route and each listing is put together.
+Must not know: how the tables change; how an answer is sent.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cosmodrome.namesrv.routing.acting_master import with_acting_masters
+from cosmodrome.namesrv.routing.broker_addrs import BrokerAddrs
+from cosmodrome.namesrv.routing.broker_live import BrokerKey, BrokerLive
+from cosmodrome.namesrv.routing.encoded_routes import EncodedRoutes
+from cosmodrome.namesrv.routing.topic_queues import TopicQueues
+from cosmodrome.protocol.bodies.cluster import encode_cluster_info
+from cosmodrome.protocol.bodies.route import BrokerData, TopicRouteData, encode_topic_route
+from cosmodrome.protocol.json_dialects import JsonDialect
+
+FLAG_UNIT = 1
+FLAG_UNIT_SUB = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOptions:
+    """The configuration that the tables obey (the Java keys in snake case)."""
+
+    support_acting_master: bool = False
+    notify_min_broker_id_changed: bool = False
+    delete_topic_with_broker_registration: bool = False
+
+
+class RouteReader:
+    """Reads of one instant; nothing here changes a table, except that made routes are kept."""
+
+    def __init__(self, queues: TopicQueues, brokers: BrokerAddrs, live: BrokerLive, encoded: EncodedRoutes) -> None:
+        self._queues = queues
+        self._brokers = brokers
+        self._live = live
+        self._encoded = encoded
+        self.options = TableOptions()
+
+    def topic_route(self, topic: str, order_topic_conf: str | None = None) -> TopicRouteData | None:
+        """Give the route of a topic, or None when no registered broker serves it (Java: pickupTopicRouteData)."""
+        queues = self._queues.of_topic(topic)
+        groups = tuple(group for name in queues if (group := self._brokers.group(name)) is not None)
+        if not groups:
+            return None
+        route = TopicRouteData(
+            broker_datas=groups,
+            queue_datas=tuple(queues.values()),
+            filter_server_table=self._filter_server_table(groups),
+            order_topic_conf=order_topic_conf,
+            topic_queue_mapping_by_broker=self._queues.mappings_of(topic),
+        )
+        return with_acting_masters(topic, route) if self.options.support_acting_master else route
+
+    def encoded_route(self, topic: str, dialect: JsonDialect, order_topic_conf: str | None = None) -> bytes | None:
+        """Give the route of a topic as a body, or None. Made once, then kept until the route changes."""
+        body = self._encoded.get(topic, dialect, order_topic_conf)
+        if body is None:
+            route = self.topic_route(topic, order_topic_conf)
+            if route is None:
+                return None
+            body = encode_topic_route(route, dialect)
+            self._encoded.put(topic, dialect, order_topic_conf, body)
+        return body
+
+    def encoded_cluster_info(self) -> bytes:
+        """Give all groups and clusters as the body of GET_BROKER_CLUSTER_INFO."""
+        return encode_cluster_info(self._brokers, self._brokers.clusters)
+
+    def broker_addrs(self, broker_name: str | None) -> Mapping[int, str]:
+        """Give the true addresses of a group by id; empty for an unknown one."""
+        group = None if broker_name is None else self._brokers.group(broker_name)
+        return {} if group is None else group.broker_addrs
+
+    def all_topics(self) -> list[str]:
+        """Give the names of all topics."""
+        return list(self._queues)
+
+    def topics_of_cluster(self, cluster: str) -> list[str]:
+        """Give the topics that a broker of this cluster serves; empty for an unknown cluster."""
+        topics: dict[str, None] = {}
+        for broker_name in self._brokers.brokers_of(cluster):
+            topics.update(dict.fromkeys(self._queues.topics_of(broker_name)))
+        return list(topics)
+
+    def system_topics(self) -> tuple[list[str], str | None]:
+        """Give every cluster name and broker name, and the address of one broker (lowest id of the first group)."""
+        names = dict.fromkeys(self._brokers.clusters)
+        for brokers in self._brokers.clusters.values():
+            names.update(brokers)
+        first = next(iter(self._brokers), None)
+        return list(names), None if first is None else first.broker_addrs[min(first.broker_addrs)]
+
+    def topics_with_flags(self, *, wanted: int, unwanted: int = 0) -> list[str]:
+        """Give the topics whose first queue data has all wanted sys-flag bits and none of the unwanted."""
+        found: list[str] = []
+        for topic in self._queues:
+            flags = next(iter(self._queues.of_topic(topic).values())).topic_sys_flag
+            if flags & wanted == wanted and not flags & unwanted:
+                found.append(topic)
+        return found
+
+    def _filter_server_table(self, groups: tuple[BrokerData, ...]) -> dict[str, tuple[str, ...]]:
+        table: dict[str, tuple[str, ...]] = {}
+        for group in groups:
+            for addr in group.broker_addrs.values():
+                servers = self._live.filter_servers(BrokerKey(group.cluster, addr))
+                if servers:
+                    table[addr] = servers
+        return table

@@ -1,0 +1,93 @@
+"""What a broker says when it registers, and what it is told.
+
+Owns: the values; what a group becomes when one of its brokers registers.
+Must not know: the tables.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from cosmodrome.namesrv.routing.broker_live import DEFAULT_HEARTBEAT_TIMEOUT_MS, BrokerKey
+from cosmodrome.namesrv.routing.effects import ConnectionId
+from cosmodrome.protocol.bodies.route import MASTER_ID, BrokerData
+from cosmodrome.protocol.bodies.topic_config import TopicTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerIdentity:
+    """Who registers. `enable_acting_master` is None for releases that do not know it."""
+
+    cluster: str
+    broker_name: str
+    broker_id: int
+    addr: str
+    ha_server_addr: str
+    heartbeat_timeout_ms: int = DEFAULT_HEARTBEAT_TIMEOUT_MS
+    enable_acting_master: bool | None = None
+    zone_name: str | None = None
+
+    @property
+    def key(self) -> BrokerKey:
+        """Under which this broker lives."""
+        return BrokerKey(self.cluster, self.addr)
+
+    @property
+    def is_master(self) -> bool:
+        """Whether this is id 0."""
+        return self.broker_id == MASTER_ID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerRegistration:
+    """A registration, read and checked. `filter_servers` None means "as they were".
+
+    `digest` stands for everything in it that matters; None when it cannot be compared.
+    """
+
+    identity: BrokerIdentity
+    table: TopicTable
+    filter_servers: tuple[str, ...] | None
+    connection: ConnectionId
+    peer: str | None = None
+    digest: bytes | None = None
+
+
+class RegisterStatus(Enum):
+    """How a registration ended. Anything but ACCEPTED changed nothing."""
+
+    ACCEPTED = "accepted"
+    NEWER_STATE_VERSION_LIVES = "another address holds this id with a newer state version"
+    SINGLE_TOPIC_BEFORE_BROKER = "a single topic came before the broker itself"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterBrokerResult:
+    """What the broker is told: where its master is, if it is a slave and has one."""
+
+    status: RegisterStatus = RegisterStatus.ACCEPTED
+    master_addr: str | None = None
+    ha_server_addr: str | None = None
+
+
+def addrs_without_former_ids(group: BrokerData, identity: BrokerIdentity) -> dict[int, str]:
+    """Give a group's addresses without this broker's own under other ids: an address has one id, the newest."""
+    return {id_: addr for id_, addr in group.broker_addrs.items() if addr != identity.addr or id_ == identity.broker_id}
+
+
+def group_with(group: BrokerData | None, identity: BrokerIdentity) -> BrokerData:
+    """Give the group as it is once this broker has registered. The cluster stays the first one's."""
+    addrs = {} if group is None else addrs_without_former_ids(group, identity)
+    addrs[identity.broker_id] = identity.addr
+    return BrokerData(
+        broker_addrs=addrs,
+        broker_name=identity.broker_name,
+        cluster=identity.cluster if group is None else group.cluster,
+        enable_acting_master=bool(identity.enable_acting_master),
+        zone_name=identity.zone_name,
+    )
+
+
+def is_prime_slave(group: BrokerData, identity: BrokerIdentity) -> bool:
+    """Whether this broker publishes topics in its master's absence: the smallest id, of a release that knows that."""
+    is_able = identity.enable_acting_master is not None
+    return is_able and not identity.is_master and identity.broker_id == min(group.broker_addrs)

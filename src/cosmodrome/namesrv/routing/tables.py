@@ -1,0 +1,485 @@
+"""RouteTables: the routing state of a NameServer (Java: RouteInfoManager).
+
+Owns: every change of the tables, and what holds after each:
+    - a live broker's address is in its group, and every address of a group belongs to a live broker;
+    - a topic's queue data names groups that exist; a group's topics leave with it;
+    - an encoded route is dropped when anything in it changed;
+    - a change that is refused, or raises, left no trace.
+Must not know: connections, clocks, configuration files, how an answer is written.
+
+Methods that change something return Effects; none of them awaits, so each answer is the state at one instant.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from cosmodrome.namesrv.events import (
+    BrokerChanged,
+    BrokerRefused,
+    BrokerRegistered,
+    BrokerUnregistered,
+    ClusterConflict,
+    MasterChanged,
+    PermRestored,
+    PermWiped,
+    TopicsAdded,
+    TopicsRemoved,
+    UnknownHeartbeat,
+)
+from cosmodrome.namesrv.routing.broker_addrs import BrokerAddrs
+from cosmodrome.namesrv.routing.broker_live import BrokerKey, BrokerLive, BrokerLiveInfo
+from cosmodrome.namesrv.routing.effects import ConnectionId, Effects, MinBrokerIdNotice
+from cosmodrome.namesrv.routing.encoded_routes import EncodedRoutes
+from cosmodrome.namesrv.routing.reader import RouteReader, TableOptions
+from cosmodrome.namesrv.routing.registration import (
+    BrokerIdentity,
+    BrokerRegistration,
+    RegisterBrokerResult,
+    RegisterStatus,
+    addrs_without_former_ids,
+    group_with,
+    is_prime_slave,
+)
+from cosmodrome.namesrv.routing.topic_queues import TopicQueues
+from cosmodrome.protocol.bodies.data_version import DataVersion
+from cosmodrome.protocol.bodies.route import MASTER_ID, PERM_READ, PERM_WRITE, BrokerData, QueueData
+from cosmodrome.protocol.headers.broker import NotifyMinBrokerIdChangeRequestHeader
+
+
+class RouteTables:
+    """The tables and their only writer. `read` answers questions. Times are monotonic milliseconds."""
+
+    def __init__(self, options: TableOptions | None = None) -> None:
+        self._queues = TopicQueues()
+        self._brokers = BrokerAddrs()
+        self._live = BrokerLive()
+        self._encoded = EncodedRoutes()
+        self._revisions: dict[str, int] = {}
+        self._last_revision = 0
+        self._wiped: set[str] = set()
+        self.read = RouteReader(self._queues, self._brokers, self._live, self._encoded)
+        if options is not None:
+            self.read.options = options
+
+    @property
+    def options(self) -> TableOptions:
+        """The options in force."""
+        return self.read.options
+
+    def set_options(self, options: TableOptions) -> None:
+        """Obey other options from now on."""
+        self.read.options = options
+        self._encoded.clear()
+        for group in self._brokers:
+            self._touch(group.broker_name)
+
+    def live_brokers(self) -> Iterable[BrokerLiveInfo]:
+        """Give the live brokers."""
+        return iter(self._live)
+
+    # -- registration
+
+    def renew_unchanged(
+        self, identity: BrokerIdentity, digest: bytes, connection: ConnectionId, now_ms: int
+    ) -> RegisterBrokerResult | None:
+        """Take a registration as a heartbeat if it repeats the broker's last one and nothing touched its group since.
+
+        Returns None, and does nothing, when the registration must be read.
+        """
+        info = self._live.get(identity.key)
+        if info is None or info.digest != digest or info.revision != self._revisions.get(info.broker_name):
+            return None
+        self._live.renew(info, connection, now_ms)
+        return self._result_for(identity)
+
+    def register_broker(self, registration: BrokerRegistration, now_ms: int) -> tuple[RegisterBrokerResult, Effects]:
+        """Take a registration: the broker's address, its topics, its filter servers.
+
+        Topics that are not in it are kept (a registration may be a part of the table), unless the option says
+        that omission deletes.
+        """
+        effects = Effects()
+        identity = registration.identity
+        status = self._judge(registration)
+        if status is not RegisterStatus.ACCEPTED:
+            effects.events.append(_refused(identity, status))
+            return RegisterBrokerResult(status=status), effects
+        self._leave_former_name(identity, now_ms, effects)
+        old_group = self._brokers.group(identity.broker_name)
+        old_info = self._live.get(identity.key)
+        is_first = old_group is None or identity.broker_id not in addrs_without_former_ids(old_group, identity)
+        group = group_with(old_group, identity)
+        self._note_group_change(old_group, group, identity, effects)
+        if self._brokers.put(group, identity.cluster):
+            self._touch(identity.broker_name)
+        if identity.is_master or is_prime_slave(group, identity):
+            changed = old_info is None or old_info.data_version != registration.table.data_version
+            self._take_topics(registration, group, is_all_new=is_first or changed, effects=effects)
+        self._note_liveness(registration, old_info, effects)
+        self._put_live(registration, now_ms)
+        if old_group is not None and identity.broker_id < min(old_group.broker_addrs):
+            self._notice(group, effects, ha_addr=identity.ha_server_addr)
+        return self._result_for(identity), effects
+
+    def _judge(self, registration: BrokerRegistration) -> RegisterStatus:
+        """Decide before anything is changed."""
+        identity, table = registration.identity, registration.table
+        group = self._brokers.group(identity.broker_name)
+        addrs = {} if group is None else addrs_without_former_ids(group, identity)
+        holder = addrs.get(identity.broker_id)
+        if holder is not None and holder != identity.addr:
+            info = self._live.get(BrokerKey(identity.cluster, holder))
+            if info is not None and info.data_version.state_version > table.data_version.state_version:
+                return RegisterStatus.NEWER_STATE_VERSION_LIVES
+        if holder is None and len(table.topic_configs) == 1:
+            return RegisterStatus.SINGLE_TOPIC_BEFORE_BROKER
+        return RegisterStatus.ACCEPTED
+
+    def _leave_former_name(self, identity: BrokerIdentity, now_ms: int, effects: Effects) -> None:
+        """An address has one name: leave the one under which it lived before."""
+        info = self._live.get(identity.key)
+        if info is None or info.broker_name == identity.broker_name:
+            return
+        reason = f"registered as {identity.broker_name}"
+        self._remove_address(info.broker_name, identity.addr, effects, reason=reason, now_ms=now_ms)
+
+    def _note_group_change(
+        self, old: BrokerData | None, new: BrokerData, identity: BrokerIdentity, effects: Effects
+    ) -> None:
+        """Forget the address that this one replaced, and tell what an operator wants to know of the group."""
+        replaced = None if old is None else old.broker_addrs.get(identity.broker_id)
+        if replaced is not None and replaced not in new.broker_addrs.values():
+            for info in self._live.of_address(identity.broker_name, replaced):
+                self._live.remove(info.key)
+        if new.cluster != identity.cluster and identity.broker_name not in self._brokers.brokers_of(identity.cluster):
+            effects.events.append(
+                ClusterConflict(broker=identity.broker_name, cluster=identity.cluster, other_cluster=new.cluster)
+            )
+        if old is not None:
+            _note_master(old, new.broker_addrs.get(MASTER_ID), effects)
+
+    def _take_topics(
+        self, registration: BrokerRegistration, group: BrokerData, *, is_all_new: bool, effects: Effects
+    ) -> None:
+        identity, table = registration.identity, registration.table
+        broker_name = identity.broker_name
+        if self.options.delete_topic_with_broker_registration and not table.topic_queue_mapping_infos:
+            omitted = [topic for topic in self._queues.topics_of(broker_name) if topic not in table.topic_configs]
+            self._drop_topics(broker_name, omitted, effects, reason="omitted from the broker's registration")
+        perm_mask = ~PERM_WRITE if group.enable_acting_master and not identity.is_master else ~0
+        changed: list[str] = []
+        added: list[str] = []
+        for config in table.topic_configs.values():
+            topic = config.topic_name
+            queues = self._queues.of_topic(topic)
+            if not is_all_new and broker_name in queues:
+                continue
+            if not queues:
+                added.append(topic)
+            queue_data = QueueData(
+                broker_name=broker_name,
+                perm=config.perm & perm_mask,
+                read_queue_nums=config.read_queue_nums,
+                topic_sys_flag=config.topic_sys_flag,
+                write_queue_nums=config.write_queue_nums,
+            )
+            if self._queues.put(topic, queue_data):
+                changed.append(topic)
+        if is_all_new:
+            changed += self._take_mappings(registration)
+        self._note_topics(broker_name, changed, added, effects)
+
+    def _take_mappings(self, registration: BrokerRegistration) -> list[str]:
+        """Store static-topic mappings; a broker speaks for itself only."""
+        name = registration.identity.broker_name
+        mappings = registration.table.topic_queue_mapping_infos
+        return [
+            topic
+            for topic, info in mappings.items()
+            if info.bname == name and self._queues.put_mapping(topic, name, info)
+        ]
+
+    def _note_topics(self, broker_name: str, changed: list[str], added: list[str], effects: Effects) -> None:
+        if changed:
+            self._touch(broker_name, changed)
+            if broker_name in self._wiped:
+                self._wiped.discard(broker_name)
+                reason = "a registration with a moved data version overwrote the wipe"
+                effects.events.append(PermRestored(broker=broker_name, topics=len(changed), reason=reason))
+        if added:
+            effects.events.append(TopicsAdded(broker=broker_name, count=len(added), topics=tuple(added)))
+
+    def _note_liveness(self, registration: BrokerRegistration, old: BrokerLiveInfo | None, effects: Effects) -> None:
+        identity = registration.identity
+        if old is None or old.broker_name != identity.broker_name:
+            event = BrokerRegistered(
+                cluster=identity.cluster,
+                broker=identity.broker_name,
+                id=identity.broker_id,
+                addr=identity.addr,
+                topics=len(registration.table.topic_configs),
+                peer=registration.peer,
+            )
+            effects.events.append(event)
+        elif old.data_version != registration.table.data_version:
+            effects.events.append(
+                BrokerChanged(
+                    cluster=identity.cluster,
+                    broker=identity.broker_name,
+                    id=identity.broker_id,
+                    addr=identity.addr,
+                    what=f"{len(registration.table.topic_configs)} topics with a new data version",
+                )
+            )
+
+    def _put_live(self, registration: BrokerRegistration, now_ms: int) -> None:
+        identity = registration.identity
+        if self._live.put_filter_servers(identity.key, registration.filter_servers):
+            self._touch(identity.broker_name)
+        old = self._live.get(identity.key)
+        if old is None or old.ha_server_addr != identity.ha_server_addr:
+            self._touch(identity.broker_name, ())  # slaves are told another address from now on
+        self._live.put(
+            BrokerLiveInfo(
+                key=identity.key,
+                broker_name=identity.broker_name,
+                connection=registration.connection,
+                last_update_ms=now_ms,
+                heartbeat_timeout_ms=identity.heartbeat_timeout_ms,
+                data_version=registration.table.data_version,
+                ha_server_addr=identity.ha_server_addr,
+                digest=registration.digest,
+                revision=self._revisions[identity.broker_name],
+            )
+        )
+
+    def _result_for(self, identity: BrokerIdentity) -> RegisterBrokerResult:
+        group = self._brokers.group(identity.broker_name)
+        if identity.is_master or group is None:
+            return RegisterBrokerResult()
+        master_addr = group.broker_addrs.get(MASTER_ID)
+        master = None if master_addr is None else self._live.get(BrokerKey(identity.cluster, master_addr))
+        if master is None:
+            return RegisterBrokerResult()
+        return RegisterBrokerResult(master_addr=master_addr, ha_server_addr=master.ha_server_addr)
+
+    # -- liveness
+
+    def heartbeat(self, key: BrokerKey, now_ms: int, peer: str | None = None) -> Effects:
+        """Renew a live broker; for an unknown one nothing is made, and that is told."""
+        info = self._live.get(key)
+        if info is None:
+            return Effects(events=[UnknownHeartbeat(cluster=key.cluster, addr=key.addr, peer=peer)])
+        info.last_update_ms = now_ms
+        return Effects()
+
+    def query_data_version(
+        self, key: BrokerKey, version: DataVersion | None, now_ms: int
+    ) -> tuple[bool, DataVersion | None]:
+        """Tell whether a broker's version differs from ours, and ours (None when unknown). Renews a live broker."""
+        info = self._live.get(key)
+        if info is None:
+            return True, None
+        info.last_update_ms = now_ms
+        return info.data_version != version, info.data_version
+
+    def expire(self, now_ms: int) -> Effects:
+        """Unregister the brokers that were silent for longer than they said they would be.
+
+        Their connections are to be closed, unless a broker that still speaks came over the same one.
+        """
+        effects = Effects()
+        expired = self._live.expired(now_ms)
+        for info in expired:
+            self._remove_live(info, effects, reason="heartbeat_expired", now_ms=now_ms)
+        connections = dict.fromkeys(info.connection for info in expired)
+        effects.close += [connection for connection in connections if not self._live.of_connection(connection)]
+        return effects
+
+    def postpone_expiry(self, pause_ms: int) -> None:
+        """Do not count a time in which this process could not listen as silence of the brokers."""
+        for info in self._live:
+            info.last_update_ms += pause_ms
+
+    def is_broker_connection(self, connection: ConnectionId) -> bool:
+        """Whether a live broker registered over this connection."""
+        return self._live.has_connection(connection)
+
+    def connection_closed(self, connection: ConnectionId, now_ms: int) -> Effects:
+        """Unregister the brokers whose latest registration came over a connection that is gone."""
+        effects = Effects()
+        for info in self._live.of_connection(connection):
+            self._remove_live(info, effects, reason="connection_closed", now_ms=now_ms)
+        return effects
+
+    def unregister_broker(self, broker_name: str, key: BrokerKey, now_ms: int) -> Effects:
+        """Forget the address under this name; unknown names and addresses change nothing.
+
+        The address decides, whatever id it has: a late request of a former master must not remove the new one.
+        """
+        effects = Effects()
+        self._remove_address(broker_name, key.addr, effects, reason="unregistered", now_ms=now_ms)
+        return effects
+
+    def _remove_live(self, info: BrokerLiveInfo, effects: Effects, *, reason: str, now_ms: int) -> None:
+        self._remove_address(info.broker_name, info.key.addr, effects, reason=reason, now_ms=now_ms)
+
+    def _remove_address(self, broker_name: str, addr: str, effects: Effects, *, reason: str, now_ms: int) -> None:
+        infos = self._live.of_address(broker_name, addr)
+        for info in infos:
+            self._live.remove(info.key)
+        group = self._brokers.group(broker_name)
+        if group is None:
+            return
+        remaining = {id_: other for id_, other in group.broker_addrs.items() if other != addr}
+        if len(remaining) == len(group.broker_addrs):
+            self._stop_writes_without_master(group)
+            return
+        topics_lost = self._shrink_group(group, remaining)
+        effects.events.append(
+            BrokerUnregistered(
+                cluster=infos[0].key.cluster if infos else group.cluster,
+                broker=broker_name,
+                id=next(id_ for id_, other in group.broker_addrs.items() if other == addr),
+                addr=addr,
+                reason=reason,
+                last_heartbeat_s=round((now_ms - infos[0].last_update_ms) / 1000, 1) if infos else None,
+                topics_lost=len(topics_lost),
+            )
+        )
+        _note_removed(topics_lost, effects, reason=f"{broker_name} left")
+        _note_master(group, remaining.get(MASTER_ID), effects)
+        if remaining and group.enable_acting_master and min(remaining) != min(group.broker_addrs):
+            self._notice(msgspec.structs.replace(group, broker_addrs=remaining), effects, offline_addr=addr)
+
+    def _shrink_group(self, group: BrokerData, remaining: dict[int, str]) -> list[str]:
+        """Leave a group these addresses, and give the topics that lost their last route by that."""
+        name = group.broker_name
+        self._touch(name)
+        if remaining:
+            shrunk = msgspec.structs.replace(group, broker_addrs=remaining)
+            self._brokers.put(shrunk, group.cluster)
+            self._stop_writes_without_master(shrunk)
+            return []
+        self._brokers.remove(name)
+        self._wiped.discard(name)
+        del self._revisions[name]
+        return self._queues.drop_broker(name)
+
+    def _stop_writes_without_master(self, group: BrokerData) -> None:
+        if group.enable_acting_master and min(group.broker_addrs) > MASTER_ID:
+            self._change_perms(group.broker_name, lambda perm: perm & ~PERM_WRITE)
+
+    # -- topics
+
+    def register_topic(self, topic: str, queue_datas: Sequence[QueueData]) -> Effects:
+        """Add a topic to brokers that are registered.
+
+        For a topic that exists, the entries before the first unknown broker are taken; for a new one all or none.
+        """
+        effects = Effects()
+        known = [data for data in queue_datas if data.broker_name in self._brokers]
+        if topic in self._queues:
+            unknown = next((i for i, data in enumerate(queue_datas) if data.broker_name not in self._brokers), None)
+            known = list(queue_datas[:unknown])
+        elif len(known) != len(queue_datas):
+            known = []
+        for data in known:
+            is_new = topic not in self._queues
+            if self._queues.put(topic, data):
+                self._note_topics(data.broker_name, [topic], [topic] if is_new else [], effects)
+        return effects
+
+    def delete_topic(self, topic: str, cluster: str | None) -> Effects:
+        """Forget a topic, everywhere or for the brokers of one cluster; unknown names change nothing."""
+        effects = Effects()
+        brokers = self._queues.of_topic(topic) if not cluster else self._brokers.brokers_of(cluster)
+        for broker_name in tuple(brokers):
+            if broker_name in self._queues.of_topic(topic):
+                self._drop_topics(broker_name, [topic], effects, reason="deleted by request")
+        return effects
+
+    def wipe_write_perm(self, broker_name: str, peer: str | None = None) -> tuple[int, Effects]:
+        """Take write permission from all topics of a broker, and give how many there are."""
+        touched = self._change_perms(broker_name, lambda perm: perm & ~PERM_WRITE)
+        if not touched:
+            return 0, Effects()
+        self._wiped.add(broker_name)
+        return touched, Effects(events=[PermWiped(broker=broker_name, topics=touched, peer=peer)])
+
+    def add_write_perm(self, broker_name: str, peer: str | None = None) -> tuple[int, Effects]:
+        """Give read and write permission to all topics of a broker, and give how many there are.
+
+        COMPAT: the permission becomes exactly read and write, whatever it was.
+        """
+        touched = self._change_perms(broker_name, lambda _: PERM_READ | PERM_WRITE)
+        self._wiped.discard(broker_name)
+        if not touched:
+            return 0, Effects()
+        return touched, Effects(events=[PermRestored(broker=broker_name, topics=touched, peer=peer)])
+
+    def _change_perms(self, broker_name: str, change: Callable[[int], int]) -> int:
+        topics = self._queues.topics_of(broker_name)
+        for topic in topics:
+            data = self._queues.of_topic(topic)[broker_name]
+            self._queues.put(topic, msgspec.structs.replace(data, perm=change(data.perm)))
+        if topics:
+            self._touch(broker_name, topics)
+        return len(topics)
+
+    def _drop_topics(self, broker_name: str, topics: Sequence[str], effects: Effects, *, reason: str) -> None:
+        if not topics:
+            return
+        self._touch(broker_name, topics)
+        lost = [topic for topic in topics if self._queues.drop(topic, broker_name)]
+        _note_removed(lost, effects, reason=reason)
+
+    # -- what every change ends with
+
+    def _touch(self, broker_name: str, topics: Sequence[str] | None = None) -> None:
+        """Drop the encoded routes of these topics (None: of all the broker's), and make repeats be read again."""
+        self._encoded.drop(self._queues.topics_of(broker_name) if topics is None else topics)
+        self._last_revision += 1
+        self._revisions[broker_name] = self._last_revision
+
+    def _notice(
+        self, group: BrokerData, effects: Effects, *, offline_addr: str | None = None, ha_addr: str | None = None
+    ) -> None:
+        """Tell a group that its smallest id changed: all of it when somebody left, else all but the new smallest."""
+        if not self.options.notify_min_broker_id_changed:
+            return
+        smallest = min(group.broker_addrs)
+        is_for_all = offline_addr is not None or len(group.broker_addrs) == 1
+        receivers = (addr for id_, addr in sorted(group.broker_addrs.items()) if is_for_all or id_ != smallest)
+        header = NotifyMinBrokerIdChangeRequestHeader(
+            min_broker_id=smallest,
+            min_broker_addr=group.broker_addrs[smallest],
+            offline_broker_addr=offline_addr,
+            ha_broker_addr=ha_addr,
+        )
+        effects.notices.append(
+            MinBrokerIdNotice(broker_name=group.broker_name, receivers=tuple(receivers), header=header)
+        )
+
+
+def _refused(identity: BrokerIdentity, status: RegisterStatus) -> BrokerRefused:
+    return BrokerRefused(
+        cluster=identity.cluster,
+        broker=identity.broker_name,
+        id=identity.broker_id,
+        addr=identity.addr,
+        reason=status.value,
+    )
+
+
+def _note_master(old: BrokerData, new_addr: str | None, effects: Effects) -> None:
+    old_addr = old.broker_addrs.get(MASTER_ID)
+    if old_addr != new_addr:
+        event = MasterChanged(cluster=old.cluster, broker=old.broker_name, old_addr=old_addr, new_addr=new_addr)
+        effects.events.append(event)
+
+
+def _note_removed(topics: Sequence[str], effects: Effects, *, reason: str) -> None:
+    if topics:
+        effects.events.append(TopicsRemoved(count=len(topics), topics=tuple(topics), reason=reason))

@@ -1,0 +1,188 @@
+"""TopicRouteData and what it is made of.
+
+Owns: the values QueueData, BrokerData, TopicQueueMappingInfo, TopicRouteData, and their JSON forms.
+Must not know: how a route is found, filtered or cached.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from cosmodrome.errors import MalformedBodyError
+from cosmodrome.protocol.json_dialects import (
+    JsonDialect,
+    encode_json,
+    integer_keyed,
+    parse_lenient,
+    to_bool,
+    to_int32,
+    to_int64,
+    to_text,
+)
+
+PERM_INHERIT: Final = 1
+PERM_WRITE: Final = 2
+PERM_READ: Final = 4
+PERM_PRIORITY: Final = 8
+MASTER_ID: Final = 0
+
+
+class QueueData(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+    """How many queues one broker has for one topic, and what may be done with them (PERM_ bits)."""
+
+    broker_name: str
+    perm: int
+    read_queue_nums: int
+    topic_sys_flag: int
+    write_queue_nums: int
+
+
+class BrokerData(msgspec.Struct, frozen=True, kw_only=True):
+    """One broker group: its addresses by broker id. Id 0 is the master."""
+
+    broker_addrs: Mapping[int, str]
+    broker_name: str
+    cluster: str
+    enable_acting_master: bool = False
+    zone_name: str | None = None
+
+
+class TopicQueueMappingInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the queues of a static topic are, as one broker sees it (5.x)."""
+
+    topic: str | None
+    bname: str | None
+    curr_id_map: Mapping[int, int] | None
+    dirty: bool = False
+    epoch: int = 0
+    scope: str | None = None
+    total_queues: int = 0
+
+
+class TopicRouteData(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of GET_ROUTEINFO_BY_TOPIC. Optional members that are None are left out of the JSON."""
+
+    broker_datas: tuple[BrokerData, ...]
+    queue_datas: tuple[QueueData, ...]
+    filter_server_table: Mapping[str, tuple[str, ...]]
+    order_topic_conf: str | None = None
+    topic_queue_mapping_by_broker: Mapping[str, TopicQueueMappingInfo] | None = None
+
+
+class _BrokerDataJson(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True, gc=False):
+    broker_addrs: msgspec.Raw
+    broker_name: str
+    cluster: str
+    enable_acting_master: bool
+    zone_name: str | None = None
+
+
+class _MappingInfoJson(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True, gc=False):
+    bname: str | None = None
+    curr_id_map: msgspec.Raw | None = None
+    dirty: bool
+    epoch: int
+    scope: str | None = None
+    topic: str | None = None
+    total_queues: int
+
+
+class _TopicRouteDataJson(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True, gc=False):
+    broker_datas: list[_BrokerDataJson]
+    filter_server_table: Mapping[str, tuple[str, ...]]
+    order_topic_conf: str | None = None
+    queue_datas: tuple[QueueData, ...]
+    topic_queue_mapping_by_broker: dict[str, _MappingInfoJson] | None = None
+
+
+def encode_topic_route(route: TopicRouteData, dialect: JsonDialect) -> bytes:
+    """Write a route: members in alphabetical order, no white space (the Go client cuts it by hand)."""
+    mappings = route.topic_queue_mapping_by_broker
+    return encode_json(
+        _TopicRouteDataJson(
+            broker_datas=[broker_data_json(data, dialect) for data in route.broker_datas],
+            filter_server_table=route.filter_server_table,
+            order_topic_conf=route.order_topic_conf,
+            queue_datas=route.queue_datas,
+            topic_queue_mapping_by_broker=None
+            if mappings is None
+            else {name: _mapping_info_json(info, dialect) for name, info in mappings.items()},
+        )
+    )
+
+
+def broker_data_json(data: BrokerData, dialect: JsonDialect) -> Any:
+    """Give a BrokerData in the form that `encode_json` writes."""
+    return _BrokerDataJson(
+        broker_addrs=integer_keyed(data.broker_addrs, dialect),
+        broker_name=data.broker_name,
+        cluster=data.cluster,
+        enable_acting_master=data.enable_acting_master,
+        zone_name=data.zone_name,
+    )
+
+
+def _mapping_info_json(info: TopicQueueMappingInfo, dialect: JsonDialect) -> _MappingInfoJson:
+    return _MappingInfoJson(
+        bname=info.bname,
+        curr_id_map=None if info.curr_id_map is None else integer_keyed(info.curr_id_map, dialect),
+        dirty=info.dirty,
+        epoch=info.epoch,
+        scope=info.scope,
+        topic=info.topic,
+        total_queues=info.total_queues,
+    )
+
+
+def mapping_info_from_json(document: Any) -> TopicQueueMappingInfo:
+    """Read a parsed TopicQueueMappingInfo.
+
+    Raises:
+        MalformedBodyError: Not an object, or members of other types.
+    """
+    if not isinstance(document, dict):
+        raise MalformedBodyError("a TopicQueueMappingInfo is not an object")
+    ids = document.get("currIdMap")
+    if ids is not None and not isinstance(ids, dict):
+        raise MalformedBodyError("currIdMap is not an object")
+    return TopicQueueMappingInfo(
+        topic=to_text(document.get("topic")),
+        bname=to_text(document.get("bname")),
+        curr_id_map=None if ids is None else {to_int32(key): to_int32(value) for key, value in ids.items()},
+        dirty=to_bool(document.get("dirty")),
+        epoch=to_int64(document.get("epoch")),
+        scope=to_text(document.get("scope")) if "scope" in document else "__global__",
+        total_queues=to_int32(document.get("totalQueues")),
+    )
+
+
+def decode_queue_datas(body: bytes) -> tuple[QueueData, ...]:
+    """Read the queue datas of a TopicRouteData, all that REGISTER_TOPIC_IN_NAMESRV uses of it.
+
+    `topicSynFlag` is how 4.8.0 and older spell `topicSysFlag`.
+
+    Raises:
+        MalformedBodyError: Not an object, or a queue data that is not one.
+    """
+    document = parse_lenient(body)
+    if document is None:
+        return ()
+    if not isinstance(document, dict) or not isinstance(document.get("queueDatas") or [], list):
+        raise MalformedBodyError("the body is not a TopicRouteData")
+    return tuple(_queue_data_from_json(item) for item in document.get("queueDatas") or [])
+
+
+def _queue_data_from_json(document: Any) -> QueueData:
+    if not isinstance(document, dict):
+        raise MalformedBodyError("a QueueData is not an object")
+    broker_name = to_text(document.get("brokerName"))
+    if broker_name is None:
+        raise MalformedBodyError("a QueueData has no brokerName")
+    return QueueData(
+        broker_name=broker_name,
+        perm=to_int32(document.get("perm")),
+        read_queue_nums=to_int32(document.get("readQueueNums")),
+        topic_sys_flag=to_int32(document.get("topicSysFlag", document.get("topicSynFlag"))),
+        write_queue_nums=to_int32(document.get("writeQueueNums")),
+    )

@@ -1,0 +1,124 @@
+"""TopicConfig and the wrapper in which brokers send their table.
+
+Owns: the value TopicConfig; the JSON of TopicConfigSerializeWrapper; the text form of a TopicConfig in
+    compressed registrations.
+Must not know: what is done with a table.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from cosmodrome.errors import MalformedBodyError
+from cosmodrome.protocol.bodies.data_version import DataVersion, data_version_from_json
+from cosmodrome.protocol.bodies.route import TopicQueueMappingInfo, mapping_info_from_json
+from cosmodrome.protocol.json_dialects import to_int32, to_text
+
+_DEFAULT_QUEUE_NUMS: Final = 16
+_DEFAULT_PERM: Final = 6
+_FILTER_TYPES: Final = frozenset({"SINGLE_TAG", "MULTI_TAG"})
+_INT32_RANGE: Final = range(-(2**31), 2**31)
+_JAVA_INT: Final = re.compile(r"[+-]?[0-9]{1,10}")
+_COMPRESSED_FIELDS: Final = 5
+
+_Int32 = Annotated[int, msgspec.Meta(ge=_INT32_RANGE.start, le=_INT32_RANGE.stop - 1)]
+
+
+class TopicConfig(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+    """What a broker says about one topic; the members that a NameServer uses."""
+
+    topic_name: str
+    read_queue_nums: _Int32 = _DEFAULT_QUEUE_NUMS
+    write_queue_nums: _Int32 = _DEFAULT_QUEUE_NUMS
+    perm: _Int32 = _DEFAULT_PERM
+    topic_sys_flag: _Int32 = 0
+
+
+class TopicTable(msgspec.Struct, frozen=True, kw_only=True):
+    """A broker's table as a registration carries it.
+
+    `topic_configs` is keyed as on the wire; a topic's name is that inside its TopicConfig.
+    """
+
+    data_version: DataVersion
+    topic_configs: Mapping[str, TopicConfig]
+    topic_queue_mapping_infos: Mapping[str, TopicQueueMappingInfo] = {}
+
+
+def topic_table_from_json(document: Any, now_ms: int) -> TopicTable:
+    """Read a parsed TopicConfigSerializeWrapper. `now_ms` is wall-clock time.
+
+    Raises:
+        MalformedBodyError: Not a wrapper, a topic without name, a member of another type.
+    """
+    if not isinstance(document, dict):
+        raise MalformedBodyError("topicConfigSerializeWrapper is not an object")
+    configs = _members(document, "topicConfigTable")
+    mappings = _members(document, "topicQueueMappingInfoMap")
+    return TopicTable(
+        data_version=data_version_from_json(document.get("dataVersion"), now_ms),
+        topic_configs={key: topic_config_from_json(key, value) for key, value in configs.items()},
+        topic_queue_mapping_infos={key: mapping_info_from_json(value) for key, value in mappings.items()},
+    )
+
+
+def topic_config_from_json(key: str, document: Any) -> TopicConfig:
+    """Read a parsed TopicConfig; `key` is where it stood in its table, for the error text.
+
+    COMPAT: null and "" for a number count as 0, as in 5.5.0; an absent number has its default.
+
+    Raises:
+        MalformedBodyError: Not an object, no topicName, or a member of another type.
+    """
+    if not isinstance(document, dict):
+        raise MalformedBodyError(f"topic config {key[:60]!r} is not an object")
+    name = to_text(document.get("topicName"))
+    if name is None:
+        raise MalformedBodyError(f"topic config {key[:60]!r} has no topicName")
+    return TopicConfig(
+        topic_name=name,
+        read_queue_nums=to_int32(document.get("readQueueNums", _DEFAULT_QUEUE_NUMS)),
+        write_queue_nums=to_int32(document.get("writeQueueNums", _DEFAULT_QUEUE_NUMS)),
+        perm=to_int32(document.get("perm", _DEFAULT_PERM)),
+        topic_sys_flag=to_int32(document.get("topicSysFlag")),
+    )
+
+
+def topic_config_from_text(text: str) -> TopicConfig:
+    """Read the form of compressed registrations: `name readNums writeNums perm filterType [attributes]`.
+
+    The sys flag is not in it and counts as 0. What follows the fifth field is not used.
+
+    Raises:
+        MalformedBodyError: Fewer fields, a number that is none, an unknown filter type.
+    """
+    fields = text.split(" ")
+    if len(fields) < _COMPRESSED_FIELDS:
+        raise MalformedBodyError(f"topic {text[:60]!r} has {len(fields)} fields instead of {_COMPRESSED_FIELDS}")
+    name, read_nums, write_nums, perm, filter_type = fields[:_COMPRESSED_FIELDS]
+    if filter_type not in _FILTER_TYPES:
+        raise MalformedBodyError(f"topic {text[:60]!r} has an unknown filter type")
+    return TopicConfig(
+        topic_name=name,
+        read_queue_nums=_java_int(read_nums, text),
+        write_queue_nums=_java_int(write_nums, text),
+        perm=_java_int(perm, text),
+    )
+
+
+def _java_int(field: str, text: str) -> int:
+    number = int(field) if _JAVA_INT.fullmatch(field) else None
+    if number is None or number not in _INT32_RANGE:
+        raise MalformedBodyError(f"topic {text[:60]!r} has a field that is not a number")
+    return number
+
+
+def _members(document: dict[str, Any], name: str) -> dict[str, Any]:
+    value = document.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise MalformedBodyError(f"{name} is not an object")
+    return value

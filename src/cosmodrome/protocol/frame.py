@@ -1,0 +1,116 @@
+"""Length-prefixed frames of the remoting protocol.
+
+Owns: where one frame ends and the next begins; the frame size limit; the split of header and body.
+Must not know: what a header or a body means (command.py); where bytes come from (transport/).
+"""
+
+import struct
+from typing import Final, NamedTuple
+
+from cosmodrome.errors import FrameTooLargeError, MalformedFrameError
+from cosmodrome.protocol.codes import SerializeType
+
+DEFAULT_MAX_FRAME_BYTES: Final = 16 * 1024 * 1024
+"""Counts the length field itself, as Java's `com.rocketmq.remoting.frameMaxLength` does."""
+
+_LENGTH: Final = struct.Struct(">i")
+_LENGTHS: Final = struct.Struct(">iI")
+_WORD_BYTES: Final = 4
+_HEADER_LENGTH_MASK: Final = 0xFFFFFF
+_SERIALIZE_TYPE_SHIFT: Final = 24
+
+
+class Frame(NamedTuple):
+    """One frame, cut in two. An absent body is empty."""
+
+    serialize_type: SerializeType
+    header: bytes
+    body: bytes
+
+
+_SERIALIZE_TYPES: Final = {int(member): member for member in SerializeType}
+
+
+class FrameDecoder:
+    """Turn received bytes into frames, however the bytes were split.
+
+    Memory held is what was received and not yet taken, never what a length field promises.
+    """
+
+    __slots__ = ("_buffer", "_max_frame_bytes", "_offset")
+
+    def __init__(self, max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:
+        self._max_frame_bytes = max_frame_bytes
+        self._buffer: bytes | bytearray = b""
+        self._offset = 0
+
+    @property
+    def buffered_bytes(self) -> int:
+        """How many received bytes wait for the rest of their frame, or to be taken."""
+        return len(self._buffer) - self._offset
+
+    def feed(self, data: bytes) -> None:
+        """Accept bytes in arrival order."""
+        if self._offset == len(self._buffer):
+            self._buffer = data
+        elif isinstance(self._buffer, bytearray):
+            del self._buffer[: self._offset]
+            self._buffer += data
+        else:
+            self._buffer = bytearray(memoryview(self._buffer)[self._offset :])
+            self._buffer += data
+        self._offset = 0
+
+    def next_frame(self) -> Frame | None:
+        """Take the next whole frame, or None when more bytes are needed.
+
+        Raises:
+            FrameTooLargeError: A length prefix exceeds the limit; raised as soon as the prefix is here.
+            MalformedFrameError: Lengths contradict each other, or the type byte is unknown. In both cases the
+                position in the stream is lost: close the connection, never use this decoder again.
+        """
+        buffer, start = self._buffer, self._offset
+        available = len(buffer) - start
+        if available < 2 * _WORD_BYTES:
+            if available >= _WORD_BYTES:
+                self._check_length(_LENGTH.unpack_from(buffer, start)[0])
+            return None
+        length, word = _LENGTHS.unpack_from(buffer, start)
+        self._check_length(length)
+        serialize_type = _SERIALIZE_TYPES.get(word >> _SERIALIZE_TYPE_SHIFT)
+        if serialize_type is None:
+            raise MalformedFrameError(f"unknown serialize type {word >> _SERIALIZE_TYPE_SHIFT}")
+        header_length = word & _HEADER_LENGTH_MASK
+        if header_length > length - _WORD_BYTES:
+            raise MalformedFrameError(f"bad header length {header_length} in a frame of {length} bytes")
+        if available < length + _WORD_BYTES:
+            return None
+        header_start = start + 2 * _WORD_BYTES
+        body_start = header_start + header_length
+        end = start + _WORD_BYTES + length
+        self._offset = end
+        if isinstance(buffer, bytes):
+            return Frame(serialize_type, buffer[header_start:body_start], buffer[body_start:end])
+        with memoryview(buffer) as view:
+            return Frame(serialize_type, bytes(view[header_start:body_start]), bytes(view[body_start:end]))
+
+    def _check_length(self, length: int) -> None:
+        if length < _WORD_BYTES:
+            raise MalformedFrameError(f"impossible frame length {length}")
+        if length + _WORD_BYTES > self._max_frame_bytes:
+            raise FrameTooLargeError(length + _WORD_BYTES, self._max_frame_bytes)
+
+
+def encode_frame(serialize_type: SerializeType, header: bytes, body: bytes) -> bytes:
+    """Put a header and a body into one frame.
+
+    Raises:
+        ValueError: The header has more bytes than the 24-bit length can say.
+    """
+    header_length = len(header)
+    if header_length > _HEADER_LENGTH_MASK:
+        raise ValueError(f"a header of {header_length} bytes does not fit a frame")
+    prefix = _LENGTHS.pack(
+        _WORD_BYTES + header_length + len(body), serialize_type << _SERIALIZE_TYPE_SHIFT | header_length
+    )
+    return b"".join((prefix, header, body))

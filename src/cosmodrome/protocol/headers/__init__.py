@@ -1,0 +1,1 @@
+"""Request and response headers, one module per family."""

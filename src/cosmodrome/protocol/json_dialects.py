@@ -1,0 +1,136 @@
+"""The JSON that RocketMQ peers write: standard, and fastjson's with bare integer keys.
+
+Owns: both dialects in writing; a reader as tolerant as fastjson; fastjson's conversions between scalars.
+Must not know: which peer wants which dialect; what a document means.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+from cosmodrome.errors import MalformedBodyError
+from cosmodrome.protocol.json_lenient import LENIENT_MAX_BYTES, parse_lenient_text
+
+_INT32_RANGE: Final = range(-(2**31), 2**31)
+_INT64_RANGE: Final = range(-(2**63), 2**63)
+
+
+class JsonDialect(Enum):
+    """How a map with integer keys is written."""
+
+    PLAIN = "plain"
+    """`{0:"a"}`: what fastjson writes by itself and old clients parse by hand."""
+    STANDARD = "standard"
+    """`{"0":"a"}`: what every JSON parser reads."""
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
+
+
+def encode_json(value: Any) -> bytes:
+    """Write without white space, in the order of the value's own members.
+
+    Half a surrogate pair, which UTF-8 cannot carry, never gets here: the readers replace it.
+    """
+    return _encode(value)
+
+
+def integer_keyed(mapping: Mapping[int, Any], dialect: JsonDialect) -> msgspec.Raw:
+    """Write a map with integer keys, in numeric order, ready to be placed into a larger document."""
+    quote = b"" if dialect is JsonDialect.PLAIN else b'"'
+    members = (b"%b%d%b:%b" % (quote, key, quote, _encode(mapping[key])) for key in sorted(mapping))
+    return msgspec.Raw(b"{%b}" % b",".join(members))
+
+
+def parse_lenient(data: bytes) -> Any:
+    """Read a JSON document of any dialect that fastjson reads; integer keys become strings.
+
+    Standard JSON may have any size. What only fastjson reads (bare keys, single quotes, comments, stray commas,
+    a byte order mark) may have at most LENIENT_MAX_BYTES: only people write it, and reading it is slow.
+
+    Raises:
+        MalformedBodyError: Not readable, too deeply nested, or too large for its dialect. An empty document too.
+    """
+    try:
+        return _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        if len(data) > LENIENT_MAX_BYTES:
+            raise MalformedBodyError(f"not standard JSON: {error}") from error
+    return parse_lenient_text(data.decode("utf-8", "replace"))
+
+
+def to_int32(value: Any, default: int = 0) -> int:
+    """Convert as fastjson does for a Java int: numbers as text, floats truncated, booleans, null as `default`.
+
+    Raises:
+        MalformedBodyError: Not a number, or outside int32.
+    """
+    return _to_integer(value, default, _INT32_RANGE)
+
+
+def to_int64(value: Any, default: int = 0) -> int:
+    """Convert as fastjson does for a Java long. As to_int32 otherwise."""
+    return _to_integer(value, default, _INT64_RANGE)
+
+
+def to_bool(value: Any, *, default: bool = False) -> bool:
+    """Convert as fastjson does for a Java boolean.
+
+    Raises:
+        MalformedBodyError: Neither a boolean nor a number nor text of one.
+    """
+    if value is None or value == "":
+        return default
+    if isinstance(value, bool | int):
+        return bool(value)
+    if isinstance(value, str) and value.lower() in _BOOLEAN_TEXTS:
+        return _BOOLEAN_TEXTS[value.lower()]
+    raise MalformedBodyError(f"{_shown(value)} is not a boolean")
+
+
+def to_text(value: Any) -> str | None:
+    """Convert as fastjson does for a Java String: null stays, scalars and structures become their JSON text."""
+    return None if value is None else json_text(value)
+
+
+def json_text(value: Any) -> str:
+    """Give a string itself, and anything else as its JSON text."""
+    return value if isinstance(value, str) else _encode(value).decode("utf-8")
+
+
+_BOOLEAN_TEXTS: Final = {"true": True, "false": False, "1": True, "0": False}
+
+
+def _to_integer(value: Any, default: int, allowed: range) -> int:
+    if value is None or value == "":
+        return default
+    number = value
+    if isinstance(value, str):
+        number = _number_in(value)
+    if isinstance(number, float):
+        if number != number or number in (float("inf"), float("-inf")):  # noqa: PLR0124 -- NaN is what differs from itself
+            raise MalformedBodyError(f"{_shown(value)} is not an integer")
+        number = int(number)
+    if not isinstance(number, int):
+        raise MalformedBodyError(f"{_shown(value)} is not an integer")
+    if number not in allowed:
+        raise MalformedBodyError(f"{_shown(value)} is out of range")
+    return int(number)
+
+
+def _number_in(text: str) -> int | float | None:
+    if len(text) > 64:
+        return None
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return None
+
+
+def _shown(value: Any) -> str:
+    return repr(value)[:60]

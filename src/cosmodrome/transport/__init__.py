@@ -1,0 +1,1 @@
+"""asyncio around protocol/: moves commands, does not know what they mean."""

@@ -1,0 +1,239 @@
+"""One accepted connection.
+
+Owns: bytes in and out of one socket; requests of one peer in order; back-pressure; how it ends.
+Must not know: what requests mean; the other connections.
+"""
+
+import asyncio
+import logging
+import socket
+import struct
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from cosmodrome.errors import ProtocolError
+from cosmodrome.protocol.command import RemotingCommand, decode_command, encode_command
+from cosmodrome.protocol.frame import DEFAULT_MAX_FRAME_BYTES, FrameDecoder
+from cosmodrome.transport.dispatch import Answer, Peer
+
+logger = logging.getLogger(__name__)
+
+_FLUSH_BYTES: Final = 64 * 1024
+_LINGER_RESET: Final = struct.pack("ii", 1, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionOptions:
+    """The limits of one connection. Sizes of 0 leave the system's or asyncio's default."""
+
+    max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES
+    send_buffer_bytes: int = 0
+    receive_buffer_bytes: int = 0
+    high_water_bytes: int = 0
+    low_water_bytes: int = 0
+
+
+class ConnectionOwner(Protocol):
+    """What a connection needs of its server."""
+
+    def dispatch(self, request: RemotingCommand, peer: Peer) -> Answer:
+        """Answer a request."""
+
+    def connection_made(self, connection: "Connection") -> None:
+        """Take note of a connection."""
+
+    def connection_lost(self, connection: "Connection") -> None:
+        """Take note that a connection is gone."""
+
+    def protocol_error(self, connection: "Connection", error: ProtocolError) -> None:
+        """Take note that a peer does not speak the protocol."""
+
+
+class Connection(asyncio.Protocol):
+    """Requests of one peer, answered in the order in which they came.
+
+    While the peer does not read, nothing more is read from it and nothing more is answered: what it costs is
+    the transport's high-water mark, one burst of answers, and what it had sent by then.
+    """
+
+    __slots__ = (
+        "_clock",
+        "_decoder",
+        "_has_peer_finished",
+        "_is_closing",
+        "_is_paused",
+        "_options",
+        "_owner",
+        "_task",
+        "_transport",
+        "last_active_s",
+        "peer",
+    )
+
+    def __init__(self, owner: ConnectionOwner, connection_id: int, options: ConnectionOptions) -> None:
+        self._owner = owner
+        self._options = options
+        self._decoder = FrameDecoder(options.max_frame_bytes)
+        self._transport: asyncio.Transport | None = None
+        self._clock: Callable[[], float] = asyncio.get_running_loop().time
+        self._task: asyncio.Task[None] | None = None
+        self._is_paused = False
+        self._is_closing = False
+        self._has_peer_finished = False
+        self.peer = Peer(connection_id, "unknown")
+        self.last_active_s = self._clock()
+
+    @property
+    def work(self) -> asyncio.Task[None] | None:
+        """The request that is being worked on, if any; its end is the end of its answer."""
+        return self._task
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 -- asyncio's contract for stream protocols
+        self._transport = transport
+        self.peer = Peer(self.peer.connection_id, format_address(transport.get_extra_info("peername")))
+        sock = transport.get_extra_info("socket")
+        if sock is not None:
+            _set_socket_options(sock, self._options)
+        if self._options.high_water_bytes and self._options.low_water_bytes:
+            transport.set_write_buffer_limits(self._options.high_water_bytes, self._options.low_water_bytes)
+        self._owner.connection_made(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what the peer sent."""
+        self.last_active_s = self._clock()
+        self._decoder.feed(data)
+        if self._task is None and not self._is_paused:
+            self._answer_frames()
+
+    def eof_received(self) -> bool:
+        """Close our side too, once what the peer asked is answered and sent."""
+        self._has_peer_finished = True
+        return self._task is not None or self._is_paused
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End: nothing can be sent any more."""
+        self._is_closing = True
+        if exc is not None:
+            logger.debug("connection of %s broke: %s", self.peer.address, exc)
+        self._owner.connection_lost(self)
+
+    def pause_writing(self) -> None:
+        """Stop reading: the peer does not take its answers."""
+        self._is_paused = True
+        if self._transport is not None and not self._is_closing:
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Go on: the peer has taken its answers."""
+        self._is_paused = False
+        self.last_active_s = self._clock()
+        if self._transport is None or self._is_closing:
+            return
+        if self._task is None:
+            self._answer_frames()
+        self._go_on()
+
+    def close(self) -> None:
+        """Close after what was answered is sent; a peer that takes nothing is reset."""
+        if self._is_closing or self._transport is None:
+            return
+        self._is_closing = True
+        if self._transport.get_write_buffer_size() > 0 and self._is_paused:
+            self.reset()
+        else:
+            self._transport.close()
+
+    def reset(self) -> None:
+        """End at once. The peer is told by a reset, even one that does not read: nothing stays in the kernel."""
+        self._is_closing = True
+        if self._transport is None:
+            return
+        sock = self._transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
+        self._transport.abort()
+
+    def _answer_frames(self) -> None:
+        """Answer the frames that are here, until one must wait, the peer stops reading, or bytes are missing."""
+        answers: list[bytes] = []
+        size = 0
+        try:
+            while self._task is None and not self._is_paused and not self._is_closing:
+                frame = self._decoder.next_frame()
+                if frame is None:
+                    break
+                encoded = self._answer(decode_command(frame))
+                if encoded is None:
+                    continue
+                answers.append(encoded)
+                size += len(encoded)
+                if size >= _FLUSH_BYTES:
+                    self._write(answers)
+                    answers, size = [], 0
+        except ProtocolError as error:
+            self._write(answers)
+            self._owner.protocol_error(self, error)
+            self.close()
+            return
+        self._write(answers)
+
+    def _answer(self, request: RemotingCommand) -> bytes | None:
+        """Give the encoded answer; None when there is none (oneway, a response, or one that is still in work)."""
+        if request.is_response:
+            logger.debug("response %d of %s answers nothing that we asked", request.opaque, self.peer.address)
+            return None
+        answer = self._owner.dispatch(request, self.peer)
+        if not isinstance(answer, RemotingCommand):
+            self._wait_for(answer, request)
+            return None
+        return None if request.is_oneway else encode_command(answer)
+
+    def _wait_for(self, answer: Awaitable[RemotingCommand], request: RemotingCommand) -> None:
+        """Hold back the peer's later requests until this one is answered."""
+        if self._transport is not None:
+            self._transport.pause_reading()
+        self._task = asyncio.ensure_future(self._finish(answer, request))
+
+    async def _finish(self, answer: Awaitable[RemotingCommand], request: RemotingCommand) -> None:
+        response = await answer
+        self._task = None
+        if self._is_closing:
+            return
+        if not request.is_oneway:
+            self._write([encode_command(response)])
+        if not self._is_paused:
+            self._answer_frames()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Read again, or close if the peer has said all it wanted to, unless something still holds us back."""
+        if self._transport is None or self._task is not None or self._is_paused or self._is_closing:
+            return
+        if self._has_peer_finished:
+            self.close()
+        else:
+            self._transport.resume_reading()
+
+    def _write(self, answers: list[bytes]) -> None:
+        if answers and self._transport is not None:
+            self.last_active_s = self._clock()
+            self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
+
+
+def _set_socket_options(sock: socket.socket, options: ConnectionOptions) -> None:
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if options.send_buffer_bytes:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, options.send_buffer_bytes)
+    if options.receive_buffer_bytes:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, options.receive_buffer_bytes)
+
+
+def format_address(name: object) -> str:
+    """Give a socket name as `host:port`, IPv6 hosts in brackets, IPv4 ones that came over IPv6 as IPv4."""
+    if not isinstance(name, tuple) or len(name) < 2:
+        return "unknown"
+    host, port = str(name[0]).split("%")[0].removeprefix("::ffff:"), name[1]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

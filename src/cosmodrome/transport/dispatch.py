@@ -1,0 +1,75 @@
+"""Request code → processor, and exception → response, once.
+
+Owns: which processor serves a code; what the peer is told when it fails.
+Must not know: what a processor does; how a response is sent.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, NamedTuple
+
+from cosmodrome.errors import MalformedBodyError, RequestRefusedError, StorageError
+from cosmodrome.protocol.codes import ResponseCode
+from cosmodrome.protocol.command import RemotingCommand, response_to
+from cosmodrome.protocol.versions import V5_3_1
+
+logger = logging.getLogger(__name__)
+
+
+class Peer(NamedTuple):
+    """Who sent a request: a number that names the connection, and its address as `host:port`."""
+
+    connection_id: int
+    address: str
+
+
+Answer = RemotingCommand | Awaitable[RemotingCommand]
+Processor = Callable[[RemotingCommand, Peer], Answer]
+"""A processor answers at once, or gives something to wait for; it refuses by raising."""
+
+GO_AWAY_REMARK: Final = "please go away"
+
+
+class Dispatcher:
+    """The protocol surface of a server, as a table."""
+
+    def __init__(self, processors: Mapping[int, Processor]) -> None:
+        self._processors = dict(processors)
+        self.is_draining = False
+
+    def dispatch(self, request: RemotingCommand, peer: Peer) -> Answer:
+        """Give the response to a request; never raises an Exception. Waiting, if any, ends in a response too."""
+        if self.is_draining and request.version > V5_3_1:
+            return response_to(request, ResponseCode.GO_AWAY, GO_AWAY_REMARK)
+        processor = self._processors.get(request.code)
+        if processor is None:
+            # COMPAT: the remark begins with a blank, as in Java.
+            remark = f" request type {request.code} not supported"
+            return response_to(request, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark)
+        try:
+            answer = processor(request, peer)
+        except Exception as error:  # noqa: BLE001 -- the one place where a processor's failure becomes an answer
+            return failure_response(request, peer, error)
+        if isinstance(answer, RemotingCommand):
+            return answer
+        return _settled(answer, request, peer)
+
+
+def failure_response(request: RemotingCommand, peer: Peer, error: Exception) -> RemotingCommand:
+    """Say to the peer what went wrong. Only what was not foreseen is logged with a traceback."""
+    if isinstance(error, RequestRefusedError):
+        return response_to(request, error.code, error.remark, error.ext_fields)
+    if isinstance(error, MalformedBodyError):
+        return response_to(request, ResponseCode.SYSTEM_ERROR, str(error))
+    if isinstance(error, StorageError):
+        logger.error("request %d of %s was refused: %s", request.code, peer.address, error.what)
+        return response_to(request, ResponseCode.SYSTEM_ERROR, "the change could not be stored and was not made")
+    logger.error("request %d (opaque %d) of %s failed", request.code, request.opaque, peer.address, exc_info=error)
+    return response_to(request, ResponseCode.SYSTEM_ERROR, "internal error, see the server's log")
+
+
+async def _settled(answer: Awaitable[RemotingCommand], request: RemotingCommand, peer: Peer) -> RemotingCommand:
+    try:
+        return await answer
+    except Exception as error:  # noqa: BLE001 -- as in dispatch
+        return failure_response(request, peer, error)
