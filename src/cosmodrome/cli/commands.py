@@ -109,9 +109,23 @@ def namesrv(**options: Any) -> None:
 
 def main() -> None:
     """Run `cosmodrome` with the arguments of this process; ends the process."""
+    _fill_standard_descriptors()
     cosmodrome(prog_name="cosmodrome")
 
 
 def mqnamesrv() -> None:
     """Run `mqnamesrv`, which is `cosmodrome namesrv`, with the arguments of this process; ends the process."""
+    _fill_standard_descriptors()
     namesrv(sys.argv[1:], prog_name="mqnamesrv")
+
+
+def _fill_standard_descriptors() -> None:
+    """Open those of the first three descriptors that a parent closed.
+
+    Else a socket would take such a number, and what is meant for a stream would go to a peer.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free

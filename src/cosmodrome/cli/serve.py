@@ -59,8 +59,8 @@ class Server(Protocol):
     async def start(self) -> None:
         """Open the listener, or raise BindError or StorageError."""
 
-    async def stop(self) -> StopSummary:
-        """Finish what is in flight, and close."""
+    async def stop(self, reason: str) -> StopSummary:
+        """Finish what is in flight, and close; `reason` is for the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,14 +138,14 @@ def serve(server: Server, announcer: Announcer) -> int:
 
 
 async def _serve(server: Server, announcer: Announcer) -> int:
-    stopping = asyncio.Event()
-    _watch_signals(stopping)
+    signalled = _watch_signals()
     await server.start()
+    reason = "failed"
     try:
         announcer.ready(server.address)
-        await stopping.wait()
+        reason = (await signalled).name
     finally:
-        summary = await server.stop()
+        summary = await server.stop(reason)
     announcer.stopped(summary)
     return EXIT_OK
 
@@ -159,23 +159,28 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-def _watch_signals(stopping: asyncio.Event) -> None:
+def _watch_signals() -> "asyncio.Future[signal.Signals]":
+    """Give a future for the first signal to stop."""
     loop = asyncio.get_running_loop()
+    signalled: asyncio.Future[signal.Signals] = loop.create_future()
+
+    def begin_stop(number: signal.Signals) -> None:
+        # From here on they do what they do by default: end the process, even if the loop hangs.
+        for each in _STOPPING_SIGNALS:
+            if sys.platform != "win32":
+                loop.remove_signal_handler(each)
+            signal.signal(each, signal.SIG_DFL)
+        if not signalled.done():
+            signalled.set_result(number)
+
     if sys.platform == "win32":
         for number in _STOPPING_SIGNALS:
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(stopping.set))
-        return
-
-    def begin_stop() -> None:
-        stopping.set()
-        # From here on they do what they do by default: end the process, even if the loop hangs.
-        for number in _STOPPING_SIGNALS:
-            loop.remove_signal_handler(number)
-            signal.signal(number, signal.SIG_DFL)
-
+            signal.signal(number, lambda number, _: loop.call_soon_threadsafe(begin_stop, signal.Signals(number)))
+        return signalled
     for number in _STOPPING_SIGNALS:
-        loop.add_signal_handler(number, begin_stop)
+        loop.add_signal_handler(number, begin_stop, number)
     loop.add_signal_handler(signal.SIGHUP, _LOG.info, "SIGHUP: nothing to do; a changed file is read at the next start")
+    return signalled
 
 
 def explained(error: BindError, config: NamesrvConfig) -> BindError:

@@ -136,18 +136,18 @@ class NamesrvConfig:
         120, Key(_INT, _NETTY, _LIVE, "close a connection after so long without a byte", unit="seconds")
     )
     server_socket_snd_buf_size: int = option(
-        0, Key(_INT, _NETTY, _NONE, "send buffer of sockets; 0: the system's choice", unit="bytes")
+        0, Key(_INT, _NETTY, _RESTART, "send buffer of sockets; 0: the system's choice", unit="bytes")
     )
     server_socket_rcv_buf_size: int = option(
-        0, Key(_INT, _NETTY, _NONE, "receive buffer of sockets; 0: the system's choice", unit="bytes")
+        0, Key(_INT, _NETTY, _RESTART, "receive buffer of sockets; 0: the system's choice", unit="bytes")
     )
     write_buffer_high_water_mark: int = option(
-        0, Key(_INT, _NETTY, _NONE, "unsent bytes from which on reading stops", unit="bytes")
+        0, Key(_INT, _NETTY, _RESTART, "unsent bytes from which on reading stops", unit="bytes")
     )
     write_buffer_low_water_mark: int = option(
-        0, Key(_INT, _NETTY, _NONE, "unsent bytes from which on reading resumes", unit="bytes")
+        0, Key(_INT, _NETTY, _RESTART, "unsent bytes from which on reading resumes", unit="bytes")
     )
-    server_socket_backlog: int = option(1024, Key(_INT, _NETTY, _NONE, "connections waiting to be accepted"))
+    server_socket_backlog: int = option(1024, Key(_INT, _NETTY, _RESTART, "connections waiting to be accepted"))
     server_netty_worker_group_enable: bool = option(True, Key(_BOOL, _NETTY, _NONE, "threads of Netty for codecs"))
     server_pooled_byte_buf_allocator_enable: bool = option(True, Key(_BOOL, _NETTY, _NONE, "buffer pool of Netty"))
     enable_shutdown_gracefully: bool = option(

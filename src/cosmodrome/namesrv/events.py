@@ -4,11 +4,11 @@ Owns: the names, severities and fields of events; logs, and whoever else listens
 Must not know: who listens; how an event is printed.
 """
 
-import dataclasses
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
+
+import msgspec
 
 # More names than this in one log field tell a person nothing; the count does.
 NAMES_SHOWN = 5
@@ -21,8 +21,7 @@ def some_of(names: tuple[str, ...]) -> str:
     return f"{shown},+{more}" if more > 0 else shown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Something an operator may want to know. Subclasses add fields; None fields are left out when printed."""
 
     NAME: ClassVar[str] = ""
@@ -30,7 +29,7 @@ class Event:
 
     def fields(self) -> Mapping[str, object]:
         """Give the fields in printing order, those that are None left out."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        values = msgspec.structs.asdict(self)
         return {
             name: some_of(value) if isinstance(value, tuple) else value
             for name, value in values.items()
@@ -41,8 +40,7 @@ class Event:
 Publish = Callable[[Event], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerStarted(Event):
+class ServerStarted(Event, frozen=True, kw_only=True, gc=False):
     """The listener is open; brokers may come. `address` is as bound."""
 
     NAME = "server.started"
@@ -50,32 +48,28 @@ class ServerStarted(Event):
     pid: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerReady(Event):
+class ServerReady(Event, frozen=True, kw_only=True, gc=False):
     """Routes are answered (at once, or when `needWaitForService` has waited)."""
 
     NAME = "server.ready"
     address: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerDraining(Event):
+class ServerDraining(Event, frozen=True, kw_only=True, gc=False):
     """No more connections; requests in flight are being finished."""
 
     NAME = "server.draining"
     connections: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerStopped(Event):
+class ServerStopped(Event, frozen=True, kw_only=True, gc=False):
     """The listener is closed and everything acknowledged is on disk."""
 
     NAME = "server.stopped"
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerRegistered(Event):
+class BrokerRegistered(Event, frozen=True, kw_only=True, gc=False):
     """A broker address that was not known before registered."""
 
     NAME = "broker.registered"
@@ -87,8 +81,7 @@ class BrokerRegistered(Event):
     peer: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerChanged(Event):
+class BrokerChanged(Event, frozen=True, kw_only=True, gc=False):
     """A known broker registered something else than before: its id, name, or table."""
 
     NAME = "broker.changed"
@@ -99,8 +92,7 @@ class BrokerChanged(Event):
     what: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerRefused(Event):
+class BrokerRefused(Event, frozen=True, kw_only=True, gc=False):
     """A registration changed nothing, for the reason given."""
 
     NAME = "broker.refused"
@@ -112,8 +104,7 @@ class BrokerRefused(Event):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerUnregistered(Event):
+class BrokerUnregistered(Event, frozen=True, kw_only=True, gc=False):
     """A broker address left, by its own request, with its connection, or by silence."""
 
     NAME = "broker.unregistered"
@@ -127,8 +118,7 @@ class BrokerUnregistered(Event):
     topics_lost: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterConflict(Event):
+class ClusterConflict(Event, frozen=True, kw_only=True, gc=False):
     """One broker name came from two clusters; they share one entry, as in the Java NameServer."""
 
     NAME = "broker.cluster_conflict"
@@ -138,8 +128,7 @@ class ClusterConflict(Event):
     other_cluster: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MasterChanged(Event):
+class MasterChanged(Event, frozen=True, kw_only=True, gc=False):
     """Another address answers for id 0 of a broker group; None means that there is none."""
 
     NAME = "master.changed"
@@ -158,8 +147,7 @@ class MasterChanged(Event):
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicsAdded(Event):
+class TopicsAdded(Event, frozen=True, kw_only=True, gc=False):
     """Topics got their first route through this broker."""
 
     NAME = "topic.added"
@@ -168,8 +156,7 @@ class TopicsAdded(Event):
     topics: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicsRemoved(Event):
+class TopicsRemoved(Event, frozen=True, kw_only=True, gc=False):
     """Topics lost their last route."""
 
     NAME = "topic.removed"
@@ -178,8 +165,7 @@ class TopicsRemoved(Event):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PermWiped(Event):
+class PermWiped(Event, frozen=True, kw_only=True, gc=False):
     """Write permission was taken from all topics of a broker."""
 
     NAME = "perm.wiped"
@@ -188,8 +174,7 @@ class PermWiped(Event):
     peer: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PermRestored(Event):
+class PermRestored(Event, frozen=True, kw_only=True, gc=False):
     """Read and write permission was given to all topics of a broker, or a wipe was overwritten (`reason`)."""
 
     NAME = "perm.restored"
@@ -199,8 +184,7 @@ class PermRestored(Event):
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KVPut(Event):
+class KVPut(Event, frozen=True, kw_only=True, gc=False):
     """A KV entry was stored; values are never logged."""
 
     NAME = "kv.put"
@@ -209,8 +193,7 @@ class KVPut(Event):
     peer: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KVDeleted(Event):
+class KVDeleted(Event, frozen=True, kw_only=True, gc=False):
     """A KV entry was removed."""
 
     NAME = "kv.deleted"
@@ -219,8 +202,7 @@ class KVDeleted(Event):
     peer: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigChanged(Event):
+class ConfigChanged(Event, frozen=True, kw_only=True, gc=False):
     """Configuration changed at run time; `restart` are keys that take effect at the next start."""
 
     NAME = "config.changed"
@@ -229,8 +211,7 @@ class ConfigChanged(Event):
     peer: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestDenied(Event):
+class RequestDenied(Event, frozen=True, kw_only=True, gc=False):
     """A request was refused by policy."""
 
     NAME = "request.denied"
@@ -240,8 +221,7 @@ class RequestDenied(Event):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RouteMissed(Event):
+class RouteMissed(Event, frozen=True, kw_only=True, gc=False):
     """A topic was asked for that has no route; at most once a minute per topic."""
 
     NAME = "route.missed"
@@ -249,8 +229,7 @@ class RouteMissed(Event):
     peer: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnknownHeartbeat(Event):
+class UnknownHeartbeat(Event, frozen=True, kw_only=True, gc=False):
     """A heartbeat came for a broker that is not registered; it was answered, and did nothing."""
 
     NAME = "heartbeat.unknown"
@@ -260,8 +239,7 @@ class UnknownHeartbeat(Event):
     peer: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoticeFailed(Event):
+class NoticeFailed(Event, frozen=True, kw_only=True, gc=False):
     """A notice of a changed smallest broker id did not reach a broker."""
 
     NAME = "notice.failed"

@@ -8,6 +8,7 @@ import datetime as dt
 import enum
 import json
 import logging
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -33,14 +34,17 @@ _LEVELS: Final[Mapping[int, str]] = {
 _ESCAPES: Final[Mapping[str, str]] = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 _SUBJECTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "route.missed": ("topic",),
-    "request.denied": ("code", "peer"),
+    "broker.cluster_conflict": ("broker", "cluster", "other_cluster"),
+    "broker.refused": ("cluster", "broker", "addr"),
     "heartbeat.unknown": ("cluster", "addr"),
+    "notice.failed": ("addr",),
+    "request.denied": ("code", "peer"),
+    "route.missed": ("topic",),
 }
 """Kinds that a peer can repeat at will, and the fields that make two of them the same."""
 
-_NOISY_FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {"protocol": ("peer",), "connection": ("peer",)}
-"""The same, for all kinds whose name begins so."""
+# An address with its port; every connection of a peer has another one.
+_ADDRESS: Final = re.compile(r"([0-9]+\.[0-9]+\.[0-9]+\.[0-9]+|\[[0-9A-Za-z:.%]+\]):[0-9]+")
 
 
 class LogFormat(enum.StrEnum):
@@ -142,24 +146,20 @@ class _Kind:
 class Repeats:
     """Decides which events of noisy kinds are printed: each subject once a minute, and not too many subjects.
 
-    Holds at most `SUBJECTS_PER_KIND` subjects of each kind.
+    Holds at most `SUBJECTS_PER_KIND` subjects of each kind; there must be a fixed number of kinds.
     """
 
     def __init__(self) -> None:
         """Start with nothing printed."""
         self._kinds: dict[str, _Kind] = {}
 
-    def admit(self, event: str, fields: Mapping[str, object], now_s: float) -> Mapping[str, int] | None:
+    def admit(self, kind_name: str, subject: tuple[str, ...], now_s: float) -> Mapping[str, int] | None:
         """Give fields to add to the line of an event, or None when the event is only counted.
 
         `repeated` are events about the same subject since its last line; `others` are events about subjects
         that got no line at all.
         """
-        names = _SUBJECTS.get(event) or _NOISY_FAMILIES.get(event.partition(".")[0])
-        if names is None:
-            return {}
-        kind = self._kinds.setdefault(event, _Kind())
-        subject = tuple(_subject_part(name, fields.get(name)) for name in names)
+        kind = self._kinds.setdefault(kind_name, _Kind())
         seen = kind.subjects.get(subject)
         if seen is None:
             return _admit_new(kind, subject, now_s)
@@ -205,7 +205,11 @@ class EventLog:
         if self._level > event.LEVEL:
             return
         fields = event.fields()
-        added = self._repeats.admit(event.NAME, fields, self._steady())
+        names = _SUBJECTS.get(event.NAME)
+        added: Mapping[str, int] | None = {}
+        if names is not None:
+            subject = tuple(_subject_part(name, fields.get(name)) for name in names)
+            added = self._repeats.admit(event.NAME, subject, self._steady())
         if added is not None:
             self._print(event.LEVEL, event.NAME, {**fields, **added})
 
@@ -214,17 +218,31 @@ class EventLog:
 
 
 class LibraryLogHandler(logging.Handler):
-    """Prints records of `logging` in the same form as events; the event is the last part of the logger's name."""
+    """Prints records of `logging` in the same form as events; the event is the last part of the logger's name.
 
-    def __init__(self, writer: LineWriter, line: Callable[[Entry], str]) -> None:
-        """Print through `writer`, as `line` writes it."""
+    Records of one place in the code are one noisy kind, as most are about what a peer did; DEBUG is not counted.
+    """
+
+    def __init__(
+        self, writer: LineWriter, line: Callable[[Entry], str], steady: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Print through `writer`, as `line` writes it; `steady` is a clock in seconds."""
         super().__init__()
         self._writer = writer
         self._line = line
+        self._steady = steady
+        self._repeats = Repeats()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print one record."""
-        fields: dict[str, object] = {"message": record.getMessage()}
+        """Print one record, or count it."""
+        message = record.getMessage()
+        fields: dict[str, object] = {"message": message}
+        if record.levelno > logging.DEBUG:
+            subject = (_ADDRESS.sub(r"\1", message[:LONGEST_VALUE]),)
+            added = self._repeats.admit(f"{record.pathname}:{record.lineno}", subject, self._steady())
+            if added is None:
+                return
+            fields |= added
         if record.exc_info:
             fields["trace"] = logging.Formatter().formatException(record.exc_info)
         event = record.name.rpartition(".")[2]
@@ -260,9 +278,9 @@ def _level_name(level: int) -> str:
 
 
 def _subject_part(name: str, value: object) -> str:
-    """Give what counts of a field: of a peer its host, as every connection has another port."""
-    text = str(value)
-    return text.rpartition(":")[0] or text if name == "peer" else text
+    """Give what counts of a field: of a peer its host."""
+    text = str(value)[:LONGEST_VALUE]
+    return _ADDRESS.sub(r"\1", text) if name == "peer" else text
 
 
 def _plain(name: str, value: object) -> str:

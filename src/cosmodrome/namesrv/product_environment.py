@@ -7,7 +7,6 @@ Must not know: when they are asked.
 import asyncio
 import logging
 import time
-import urllib.request
 from collections.abc import Callable
 from typing import Final
 
@@ -78,5 +77,8 @@ def split_addresses(text: str) -> tuple[str, ...]:
 
 
 def _fetch(url: str) -> str:
+    # Only `clusterTest` needs it, and it takes longer to load than the rest of this package.
+    import urllib.request  # noqa: PLC0415 -- see above
+
     with urllib.request.urlopen(url, timeout=_REQUEST_TIMEOUT_S) as answer:  # noqa: S310 -- the scheme is ours
         return str(answer.read(_MAX_LIST_BYTES).decode("utf-8", "replace"))

@@ -7,7 +7,7 @@ Must not know: what requests mean.
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 from cosmodrome.errors import ConnectError, ProtocolError, RequestTimeoutError
 from cosmodrome.protocol.command import RemotingCommand, decode_command, encode_command
@@ -137,8 +137,7 @@ class _Channel(asyncio.Protocol):
             self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 -- asyncio's contract for stream protocols
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but its base class
         self._restart_idle_timer()
 
     def data_received(self, data: bytes) -> None:

@@ -10,7 +10,7 @@ import socket
 import struct
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from cosmodrome.errors import ProtocolError
 from cosmodrome.protocol.command import RemotingCommand, decode_command, encode_command
@@ -91,14 +91,14 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 -- asyncio's contract for stream protocols
-        self._transport = transport
-        self.peer = Peer(self.peer.connection_id, format_address(transport.get_extra_info("peername")))
-        sock = transport.get_extra_info("socket")
+        stream = cast("asyncio.Transport", transport)  # uvloop's is one in all but its base class
+        self._transport = stream
+        self.peer = Peer(self.peer.connection_id, format_address(stream.get_extra_info("peername")))
+        sock = stream.get_extra_info("socket")
         if sock is not None:
             _set_socket_options(sock, self._options)
         if self._options.high_water_bytes and self._options.low_water_bytes:
-            transport.set_write_buffer_limits(self._options.high_water_bytes, self._options.low_water_bytes)
+            stream.set_write_buffer_limits(self._options.high_water_bytes, self._options.low_water_bytes)
         self._owner.connection_made(self)
 
     def data_received(self, data: bytes) -> None:

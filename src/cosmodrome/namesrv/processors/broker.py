@@ -6,7 +6,7 @@ Must not know: how the tables keep their state; how effects are carried out.
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from cosmodrome.errors import MalformedBodyError, RequestRefusedError
 from cosmodrome.namesrv.kv_config import ORDER_TOPIC_CONFIG, KVConfigStore
@@ -81,7 +81,7 @@ class BrokerProcessor:
             raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "crc32 not match", {})
         identity = _identity(header)
         connection = ConnectionId(peer.connection_id)
-        digest = registration_digest(request.ext_fields or {}, request.body)
+        digest = registration_digest(request)
         now_ms = self._clock_ms()
         result = self._tables.renew_unchanged(identity, digest, connection, now_ms)
         if result is None:
@@ -156,12 +156,13 @@ class BrokerProcessor:
         return response_to(request, ResponseCode.SUCCESS, None, fields)
 
 
-def registration_digest(ext_fields: Mapping[str, str | None], body: bytes) -> bytes:
+def registration_digest(request: RemotingCommand) -> bytes:
     """Give what two registrations that say the same have in common.
 
     `bodyCrc32` and the body's `mappingDataVersion` are left out: 5.x brokers write the time of sending there.
     """
-    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    ext_fields, body = request.ext_fields or {}, request.body
+    digest = hashlib.blake2b(b"%d" % request.version, digest_size=_DIGEST_BYTES)
     for name in sorted(ext_fields):
         if name != "bodyCrc32":
             digest.update(f"{name}={ext_fields[name]}\0".encode("utf-8", "surrogatepass"))

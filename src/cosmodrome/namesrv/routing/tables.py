@@ -118,7 +118,8 @@ class RouteTables:
             self._take_topics(registration, group, is_all_new=is_first or changed, effects=effects)
         self._note_liveness(registration, old_info, effects)
         self._put_live(registration, now_ms)
-        if old_group is not None and identity.broker_id < min(old_group.broker_addrs):
+        # COMPAT: in a group that was empty an id counts as a change if it is negative.
+        if identity.broker_id < (MASTER_ID if old_group is None else min(old_group.broker_addrs)):
             self._notice(group, effects, ha_addr=identity.ha_server_addr)
         return self._result_for(identity), effects
 

@@ -1,0 +1,1 @@
+"""Real Apache RocketMQ software against our NameServer."""

@@ -1,0 +1,44 @@
+"""Options, markers and the one fixture of the interoperability tests."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.interop.differential.options import add_options
+from tests.interop.rig.jars import RELEASES
+from tests.interop.rig.stage import OURS, Stage
+
+TEST_TIMEOUT_S = 600
+"""A test's own waits end much earlier; the setup of the mqadmin module runs two whole scripts."""
+
+StageMaker = Callable[[str], Stage]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--name-server",
+        choices=[OURS, *RELEASES],
+        default=OURS,
+        help="run the tests against our NameServer, or check the tests themselves against Apache's of a release",
+    )
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "full: left out of the core selection that ./interop runs without --full")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_S))
+
+
+@pytest.fixture(scope="session")
+def new_stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> StageMaker:
+    """Make a stage for a group of tests; the caller enters it, and leaving it ends its programs."""
+    kind = request.config.getoption("--name-server")
+
+    def make(name: str) -> Stage:
+        return Stage(tmp_path_factory.mktemp(name), kind)
+
+    return make

@@ -1,0 +1,132 @@
+"""Differences that are wanted: docs/compatibility.md names them, this module recognises them.
+
+Owns: for each name, when it explains that two answers are not equal. A rule counts only while its
+name stands in the table "Deliberate differences" of that document.
+Must not know: what the tables hold (model.py ends a history before wanted differences spread).
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.interop.differential.history import FULL_REGISTRATION, UNREGISTER, Request
+from tests.interop.differential.json_text import Tree, text_of
+from tests.interop.differential.model import IDENTITY_FIELDS, REGISTER_FIELDS
+from tests.interop.differential.reading import Seen
+from tests.support.wire import parse_body
+
+DOCUMENT: Final = Path(__file__).resolve().parents[3] / "docs" / "compatibility.md"
+HEADING: Final = "## Deliberate differences"
+
+_NAME_CELL: Final = re.compile(r"^\|\s*`?([a-z0-9]+(?:-[a-z0-9]+)+)`?\s*\|", re.MULTILINE)
+_EXCEPTION_TEXT: Final = re.compile(r"^(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)\b")
+_REQUIRED: Final[Mapping[int, tuple[str, ...]]] = {
+    FULL_REGISTRATION: (*REGISTER_FIELDS, "brokerId"),
+    UNREGISTER: IDENTITY_FIELDS,
+    322: IDENTITY_FIELDS,
+    904: IDENTITY_FIELDS[:3],
+}
+
+Predicate = Callable[[Request, Seen, Seen], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A wanted difference: which fields of an answer it explains, and when."""
+
+    fields: frozenset[str]
+    applies: Predicate
+
+
+def listed_names(document: Path = DOCUMENT) -> frozenset[str]:
+    """Return the names in the first column of the table of deliberate differences."""
+    _, _, section = document.read_text(encoding="utf-8").partition(HEADING)
+    return frozenset(_NAME_CELL.findall(section.partition("\n## ")[0]))
+
+
+def explained(names: frozenset[str], step: Request, theirs: Seen, ours: Seen) -> frozenset[str]:
+    """Return the fields whose difference is wanted."""
+    rules = [rule for name, rule in RULES.items() if name in names and rule.applies(step, theirs, ours)]
+    return frozenset().union(*(rule.fields for rule in rules))
+
+
+def _mirrors_codec(step: Request, theirs: Seen, ours: Seen) -> bool:
+    return (theirs.codec, ours.codec) == ("JSON", "ROCKETMQ") and step.codec == "ROCKETMQ"
+
+
+def _empty_ext_in_binary(step: Request, theirs: Seen, ours: Seen) -> bool:
+    return _mirrors_codec(step, theirs, ours) and theirs.ext == {} and ours.ext is None
+
+
+def _names_missing_field(step: Request, theirs: Seen, ours: Seen) -> bool:
+    """Ours refuses and names the field; Apache's fails with a null pointer or half succeeds."""
+    required = _REQUIRED.get(step.code, ())
+    unusable = [name for name in required if not _is_usable(name, step.get(name))]
+    return ours.code == 1 and theirs.code in (0, 1) and any(name in (ours.remark or "") for name in unusable)
+
+
+def _is_usable(name: str, value: str | None) -> bool:
+    if name == "brokerId" and value is not None:
+        return re.fullmatch(r"[+-]?\d{1,18}", value) is not None
+    return value is not None
+
+
+def _refuses_null_value(step: Request, theirs: Seen, ours: Seen) -> bool:
+    return step.code == 100 and step.get("value") is None and (theirs.code, ours.code) == (0, 1) and bool(ours.remark)
+
+
+def _says_it_readably(step: Request, theirs: Seen, ours: Seen) -> bool:
+    """Both refuse; Apache's remark is the text of an exception, ours is for people."""
+    both = theirs.code == ours.code == 1
+    return both and bool(_EXCEPTION_TEXT.match(theirs.remark or "")) and bool(ours.remark)
+
+
+def _sniffs_compression(step: Request, theirs: Seen, ours: Seen) -> bool:
+    is_mislabelled = (step.get("compressed") == "true") != (step.body.form == "zip")
+    return step.code == FULL_REGISTRATION and is_mislabelled and (theirs.code, ours.code) == (1, 0)
+
+
+def _refuses_null_wrapper(step: Request, theirs: Seen, ours: Seen) -> bool:
+    return step.code == FULL_REGISTRATION and step.body.effect == "last" and (theirs.code, ours.code) == (0, 1)
+
+
+def _zone_filter_keeps_dialect(step: Request, theirs: Seen, ours: Seen) -> bool:
+    """Same value; Apache's is in plain mode although standard JSON was due."""
+    is_standard = step.version >= 401 or (step.get("acceptStandardJsonOnly") or "").lower() == "true"
+    is_filtered = (step.get("__ZONE_MODE") or "").lower() == "true" and bool((step.get("__ZONE_NAME") or "").strip())
+    return step.code == 105 and is_standard and is_filtered and _value(theirs) == _value(ours) is not None
+
+
+def _cleans_static_topics(step: Request, theirs: Seen, ours: Seen) -> bool:
+    """Apache's route still shows mappings of what has left; the rest is equal."""
+    if "mapping-may-linger" not in step.facts or not (isinstance(theirs.body, dict) and isinstance(ours.body, dict)):
+        return False
+    member = '"topicQueueMappingByBroker"'
+    kept, lingering = ours.body.get(member, {}), theirs.body.get(member, {})
+    if not (isinstance(kept, dict) and isinstance(lingering, dict)):
+        return False
+    is_part = all(lingering.get(name) == mapping for name, mapping in kept.items())
+    return is_part and _without(theirs.body, member) == _without(ours.body, member)
+
+
+def _without(body: dict[str, Tree], member: str) -> dict[str, Tree]:
+    return {name: value for name, value in body.items() if name != member}
+
+
+def _value(seen: Seen) -> object:
+    return None if seen.body is None else parse_body(text_of(seen.body).encode(errors="surrogateescape"))
+
+
+RULES: Final[Mapping[str, Rule]] = {
+    "answers-mirror-codec": Rule(frozenset({"codec"}), _mirrors_codec),
+    "empty-ext-in-binary": Rule(frozenset({"ext"}), _empty_ext_in_binary),
+    "missing-fields-are-named": Rule(frozenset({"code", "remark", "ext", "body"}), _names_missing_field),
+    "kv-value-required": Rule(frozenset({"code", "remark"}), _refuses_null_value),
+    "readable-errors": Rule(frozenset({"remark"}), _says_it_readably),
+    "compressed-body-sniffed": Rule(frozenset({"code", "remark", "ext", "body"}), _sniffs_compression),
+    "null-wrapper-refused": Rule(frozenset({"code", "remark", "ext", "body"}), _refuses_null_wrapper),
+    "zone-filter-keeps-dialect": Rule(frozenset({"body"}), _zone_filter_keeps_dialect),
+    "static-topics-cleaned": Rule(frozenset({"body"}), _cleans_static_topics),
+}

@@ -1,0 +1,47 @@
+"""Apache's Java producer and push consumer of a release, in one JVM.
+
+Owns: sending and receiving numbered messages.
+Must not know: which broker or NameServer serves them.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from tests.interop.rig.java import Console, JavaProgram
+
+RECEIVE_S: Final = 60
+"""A new consumer waits up to one rebalance period of 20 s for its queues."""
+
+
+class JavaClients:
+    """One JVM with the client of a release; every call makes a new producer or consumer."""
+
+    def __init__(self, release: str, folder: Path) -> None:
+        """Prepare the JVM with its offsets and logs in `folder`; `start` starts it."""
+        properties = {
+            "rocketmq.client.logRoot": str(folder / "logs"),
+            "rocketmq.client.localOffsetStoreDir": str(folder / "offsets"),
+        }
+        program = JavaProgram(release=release, main_class="Clients", properties=properties)
+        self.release = release
+        self._console = Console(program, folder)
+
+    def start(self) -> None:
+        """Start the JVM and wait until it takes commands."""
+        self._console.start()
+
+    def send(self, name_server: str, topic: str, count: int) -> str:
+        """Send messages `m0`, `m1`, ... one by one; return the output, `SENT <ok>/<count>` in it."""
+        return self._console.run("send", name_server, topic, str(count))
+
+    def receive(self, name_server: str, topic: str, count: int) -> str:
+        """Receive with a new group from the first offset until `count` different bodies were seen.
+
+        Returns the output, `RECEIVED <seen>/<count>` in it; seen is less after RECEIVE_S seconds.
+        """
+        words = ("receive", name_server, topic, f"group-{topic}", str(count), str(RECEIVE_S))
+        return self._console.run(*words, within_s=RECEIVE_S + 30)
+
+    def stop(self) -> None:
+        """End the JVM."""
+        self._console.stop()

@@ -1,0 +1,36 @@
+"""Apache's mqadmin of a release, in one JVM for many commands.
+
+Owns: running commands and returning what they print.
+Must not know: which commands there are, and what their output means.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from tests.interop.rig.java import Console, JavaProgram
+
+COMMAND_S: Final = 60.0
+
+
+class MqAdmin:
+    """The operator's tool of a release. A failed command is told by its text alone, as in the shell."""
+
+    def __init__(self, release: str, folder: Path) -> None:
+        """Prepare the JVM with its home in `folder`; `start` starts it."""
+        self._console = Console(JavaProgram(release=release, main_class="Admin"), folder)
+
+    def start(self) -> None:
+        """Start the JVM and wait until it takes commands."""
+        self._console.start()
+
+    def run(self, *arguments: str, within_s: float = COMMAND_S) -> str:
+        """Run one command line and return all it printed.
+
+        Raises:
+            ProcessError: It did not end in time; this JVM takes no further commands then.
+        """
+        return self._console.run(*arguments, within_s=within_s)
+
+    def stop(self) -> None:
+        """End the JVM."""
+        self._console.stop()
