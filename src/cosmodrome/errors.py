@@ -14,6 +14,7 @@
         ├── ConfigError            NS-CONFIG
         │   └── PropertiesError    a properties text that cannot be read at all
         ├── BindError              NS-BIND
+        ├── TlsError               NS-TLS
         └── StorageError           NS-STORAGE
 
 Our own misuse raises ValueError, TypeError or AssertionError.
@@ -138,6 +139,13 @@ class BindError(OperatorError):
 
     ERROR_ID = "NS-BIND"
     exit_code = 71
+
+
+class TlsError(OperatorError):
+    """Certificates or keys that cannot be used."""
+
+    ERROR_ID = "NS-TLS"
+    exit_code = 78
 
 
 class StorageError(OperatorError):

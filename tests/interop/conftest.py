@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import pytest
-
 from tests.interop.differential.options import add_options
 from tests.interop.rig.jars import RELEASES
 from tests.interop.rig.stage import OURS, Stage

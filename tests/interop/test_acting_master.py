@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-
 from tests.interop.conftest import StageMaker
 from tests.interop.rig.brokers import CLUSTER, ApacheBroker, BrokerSettings
 from tests.interop.rig.jars import V5_5

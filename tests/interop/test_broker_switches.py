@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-
 from tests.interop.conftest import StageMaker
 from tests.interop.rig.brokers import REGISTRATION_PERIOD_S, BrokerSettings
 from tests.interop.rig.jars import V4_9, V5_1, V5_5

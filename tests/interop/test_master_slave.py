@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-
 from tests.interop.conftest import StageMaker
 from tests.interop.rig.brokers import ApacheBroker, BrokerSettings
 from tests.interop.rig.jars import V4_9, V5_5

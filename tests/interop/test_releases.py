@@ -7,7 +7,6 @@ them do at the same time (a restart of the NameServer, a shutdown) is a fixture,
 from collections.abc import Iterator
 
 import pytest
-
 from tests.interop.conftest import StageMaker
 from tests.interop.rig.brokers import CLUSTER, REGISTRATION_PERIOD_S
 from tests.interop.rig.clients import JavaClients

@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator
 
 import pytest
-
 from tests.interop.conftest import StageMaker
 from tests.interop.rig.brokers import REGISTRATION_PERIOD_S, ApacheBroker, BrokerSettings
 from tests.interop.rig.jars import V5_1, V5_5

@@ -18,7 +18,7 @@ class NotInTimeError(AssertionError):
 
 
 def wait_until(
-    probe: Callable[[], T],
+    probe: Callable[[], T | None],
     what: str,
     within_s: float = 60.0,
     ignoring: tuple[type[Exception], ...] = (),
@@ -37,12 +37,14 @@ def wait_until(
     deadline = time.monotonic() + within_s
     while True:
         is_last = time.monotonic() >= deadline
+        last_seen: object
         try:
-            seen: object = probe()
+            seen = probe()
             if seen:
-                return seen  # type: ignore[return-value]  # narrowed to a true T
+                return seen
+            last_seen = seen
         except ignoring as error:
-            seen = error
+            last_seen = error
         if is_last:
-            raise NotInTimeError(f"waited {within_s:g} s for {what}; last seen: {seen!r:.2000}")
+            raise NotInTimeError(f"waited {within_s:g} s for {what}; last seen: {last_seen!r:.2000}")
         time.sleep(PAUSE_S)

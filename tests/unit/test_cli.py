@@ -1,6 +1,7 @@
 """The command line without a server: grammar, help, errors, announcements, and the life of a process."""
 
 import asyncio
+import dataclasses
 import errno
 import io
 import os
@@ -315,11 +316,13 @@ class FakeServer:
     address: str = "127.0.0.1:12345"
     steps: list[str] = field(default_factory=list)
     refusal: Exception | None = None
+    loop: str = ""
 
     async def start(self) -> None:
         if self.refusal:
             raise self.refusal
         self.steps.append("started")
+        self.loop = type(asyncio.get_running_loop()).__module__
         asyncio.get_running_loop().call_soon(self.on_running)
 
     async def stop(self, reason: str) -> Summary:
@@ -354,6 +357,17 @@ class TestServing:
         assert lines[0] == "The Name Server boot success. serializeType=JSON, address 127.0.0.1:12345"
         assert lines[-1] == ("stopping: 1 broker, 3 clients connected; finished 0 requests in flight; KV saved. Bye.")
 
+    def test_without_the_faster_event_loop_it_runs_on_asyncio_s(
+        self, announcer: Announcer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "uvloop", None)
+        server = FakeServer()
+
+        with pytest.raises(StorageError):
+            serve(server, dataclasses.replace(announcer, pid_file=Path("/nowhere/pid")))
+
+        assert server.loop.startswith("asyncio.")
+
     def test_a_refused_start_announces_nothing(self, announcer: Announcer, out: io.StringIO) -> None:
         with pytest.raises(StorageError):
             serve(FakeServer(refusal=StorageError("a")), announcer)
@@ -364,16 +378,9 @@ class TestServing:
 
     def test_a_pid_file_that_cannot_be_written_stops_it(self, announcer: Announcer, tmp_path: Path) -> None:
         server = FakeServer()
-        bad = Announcer(
-            loaded=announcer.loaded,
-            terminal=announcer.terminal,
-            pid_file=tmp_path / "none" / "pid",
-            ready_fd=None,
-            began_s=0.0,
-        )
 
         with pytest.raises(StorageError, match="pid file"):
-            serve(server, bad)
+            serve(server, dataclasses.replace(announcer, pid_file=tmp_path / "none" / "pid"))
 
         assert server.steps == ["started", "stopped: failed"]
 
@@ -387,15 +394,8 @@ class TestServing:
 
     def test_the_ready_descriptor_gets_the_address_and_is_closed(self, announcer: Announcer) -> None:
         reader, writer = os.pipe()
-        ready = Announcer(
-            loaded=announcer.loaded,
-            terminal=announcer.terminal,
-            pid_file=announcer.pid_file,
-            ready_fd=writer,
-            began_s=0.0,
-        )
 
-        ready.ready("127.0.0.1:12345")
+        dataclasses.replace(announcer, ready_fd=writer).ready("127.0.0.1:12345")
 
         with os.fdopen(reader, encoding="ascii") as file:
             assert file.read() == "127.0.0.1:12345\n"
@@ -405,10 +405,7 @@ class TestServing:
     def test_a_ready_descriptor_that_nobody_reads_is_no_failure(self, announcer: Announcer) -> None:
         reader, writer = os.pipe()
         os.close(reader)
-        ready = Announcer(
-            loaded=announcer.loaded, terminal=announcer.terminal, pid_file=None, ready_fd=writer, began_s=0.0
-        )
         try:
-            ready.ready("127.0.0.1:12345")
+            dataclasses.replace(announcer, ready_fd=writer).ready("127.0.0.1:12345")
         finally:
             os.close(writer)

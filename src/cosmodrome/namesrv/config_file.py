@@ -181,7 +181,7 @@ def load_config(sources: ConfigSources) -> LoadedConfig:
         config=config,
         sources={key: each.origin for key, each in settings.items()},
         path=path,
-        notes=(*problems.notes, *_effect_notes(read)),
+        notes=(*problems.notes, *_effect_notes(read), *_left_behind_notes(config, settings)),
         store=ConfigStore(path or Path(config.config_store_path), {each.key: each.origin for each in outer}),
     )
 
@@ -325,6 +325,15 @@ def _effect_notes(read: Iterable[Setting]) -> list[Note]:
         each.key for each in read if each.key in KEYS_WITHOUT_FIELD or KEYS[each.key].effect is Effect.NONE
     )
     return [Note(text=f"accepted, no effect: {', '.join(names)}")] if names else []
+
+
+def _left_behind_notes(config: NamesrvConfig, settings: Mapping[str, Setting]) -> list[Note]:
+    """Tell a user who comes from Java that the KV entries of before are in another file."""
+    java = Path(os.path.expanduser("~/namesrv/kvConfig.json"))  # noqa: PTH111  # must not raise without a home
+    if "kvConfigPath" in settings or Path(config.kv_config_path).exists() or not java.is_file():
+        return []
+    text = f"KV entries of a Java NameServer in {java} are not read; to use them: --set kvConfigPath={java}"
+    return [Note(text=text, level=logging.WARNING)]
 
 
 def _similar(name: str, candidates: Iterable[str]) -> str | None:

@@ -29,8 +29,8 @@ def find_port_owner(port: int, proc: Path = _PROC) -> PortOwner | None:
     sockets = {f"socket:[{inode}]" for inode in _listening_inodes(_tables(proc), port)}
     if not sockets:
         return None
-    for process in _processes(proc):
-        if any(target in sockets for target in _open_files(process)):
+    for process in proc.iterdir():
+        if process.name.isdigit() and any(target in sockets for target in _open_files(process)):
             return PortOwner(pid=int(process.name), command=_command(process))
     return None
 
@@ -51,13 +51,6 @@ def _listening_inodes(tables: Iterable[str], port: int) -> set[str]:
             if len(fields) > 9 and fields[3] == _LISTENING and int(fields[1].rpartition(":")[2], 16) == port:
                 inodes.add(fields[9])
     return inodes
-
-
-def _processes(proc: Path) -> list[Path]:
-    try:
-        return [entry for entry in proc.iterdir() if entry.name.isdigit()]
-    except OSError:
-        return []
 
 
 def _open_files(process: Path) -> Iterator[str]:

@@ -4,6 +4,7 @@ Owns: both dialects in writing; a reader as tolerant as fastjson; fastjson's con
 Must not know: which peer wants which dialect; what a document means.
 """
 
+import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
@@ -13,6 +14,8 @@ import msgspec
 from cosmodrome.errors import MalformedBodyError
 from cosmodrome.protocol.json_lenient import LENIENT_MAX_BYTES, parse_lenient_text
 
+_NUMBER_MAX_CHARACTERS: Final = 64
+_NUMBER_TEXT: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 _INT32_RANGE: Final = range(-(2**31), 2**31)
 _INT64_RANGE: Final = range(-(2**63), 2**63)
 
@@ -97,8 +100,17 @@ def to_text(value: Any) -> str | None:
 
 
 def json_text(value: Any) -> str:
-    """Give a string itself, and anything else as its JSON text."""
-    return value if isinstance(value, str) else _encode(value).decode("utf-8")
+    """Give a string itself, and anything else as its JSON text.
+
+    Raises:
+        MalformedBodyError: Nested too deeply to be written.
+    """
+    if isinstance(value, str):
+        return value
+    try:
+        return _encode(value).decode("utf-8")
+    except RecursionError as error:
+        raise MalformedBodyError("a value is nested too deeply") from error
 
 
 _BOOLEAN_TEXTS: Final = {"true": True, "false": False, "1": True, "0": False}
@@ -122,15 +134,12 @@ def _to_integer(value: Any, default: int, allowed: range) -> int:
 
 
 def _number_in(text: str) -> int | float | None:
-    if len(text) > 64:
+    match = _NUMBER_TEXT.fullmatch(text) if len(text) <= _NUMBER_MAX_CHARACTERS else None
+    if match is None:
         return None
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return None
+    return int(text) if match.group(1) is None and match.group(2) is None else float(text)
 
 
 def _shown(value: Any) -> str:
-    return repr(value)[:60]
+    """Name a value in an error text; what is inside a structure stays there."""
+    return f"a {type(value).__name__}" if isinstance(value, dict | list) else repr(value)[:60]

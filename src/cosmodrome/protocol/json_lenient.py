@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from cosmodrome.errors import MalformedBodyError
 
-LENIENT_MAX_BYTES: Final = 1024 * 1024
+LENIENT_MAX_BYTES: Final = 64 * 1024
 MAX_DEPTH: Final = 64
 _NUMBER_MAX_CHARACTERS: Final = 400
 
 _BLANK: Final = re.compile(r"(?:[\s\ufeff]|//[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
-_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 _BARE: Final = re.compile(r"[^\s,:{}\[\]\"'/]+")
 _END_OF_RUN: Final = {quote: re.compile(rf"[{quote}\\]") for quote in "\"'"}
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -23,7 +23,7 @@ _ESCAPES: Final = {
     "b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", "v": "\v", "0": "\0",
     '"': '"', "'": "'", "\\": "\\", "/": "/",
 }  # fmt: skip
-_HEX_ESCAPES: Final = {"u": 4, "x": 2}
+_HEX_ESCAPES: Final = {"u": re.compile("[0-9a-fA-F]{4}"), "x": re.compile("[0-9a-fA-F]{2}")}
 _WORDS: Final = {"true": True, "false": False, "null": None, "undefined": None, "NaN": None}
 
 
@@ -144,17 +144,13 @@ class _Reader:
     def escape(self) -> str:
         letter = self.text[self.position : self.position + 1]
         self.position += 1
-        digits = _HEX_ESCAPES.get(letter)
-        if digits is None:
-            if letter not in _ESCAPES:
-                raise self.error("unknown escape")
+        if letter in _ESCAPES:
             return _ESCAPES[letter]
-        code = self.text[self.position : self.position + digits]
-        self.position += digits
-        try:
-            return chr(int(code, 16)) if len(code) == digits else ""
-        except ValueError:
-            raise self.error("bad hexadecimal escape") from None
+        digits = _HEX_ESCAPES[letter].match(self.text, self.position) if letter in _HEX_ESCAPES else None
+        if digits is None:
+            raise self.error("unknown escape")
+        self.position = digits.end()
+        return chr(int(digits.group(), 16))
 
 
 def _valid_unicode(text: str) -> str:

@@ -42,6 +42,14 @@ class JavaClients:
         words = ("receive", name_server, topic, f"group-{topic}", str(count), str(RECEIVE_S))
         return self._console.run(*words, within_s=RECEIVE_S + 30)
 
+    def stay_online(self, name_server: str, topic: str, group: str) -> None:
+        """Start a producer and a consumer, both of `group`, that stay until `stop`.
+
+        They share the client id `<ip>@<group>-client`, and the producer has sent one message.
+        """
+        seen = self._console.run("online", name_server, topic, group)
+        assert "ONLINE" in seen, seen
+
     def stop(self) -> None:
         """End the JVM."""
         self._console.stop()

@@ -106,15 +106,22 @@ class Console:
         Raises:
             ProcessError: The command did not end in time, or ended the JVM.
         """
-        assert not any("\t" in word or "\n" in word for word in command), command
         done = f"{DONE_MARK} {next(self._numbers)}\n"
+        return self.run_until(done, *command, within_s=within_s).partition(done)[0]
+
+    def run_until(self, text: str, *command: str, within_s: float) -> str:
+        """Send one command and return what it printed once `text` is there, without waiting for its end.
+
+        Raises:
+            ProcessError: The text did not come in time, or the command ended the JVM.
+        """
+        assert not any("\t" in word or "\n" in word for word in command), command
         begins_at = len(self._process.output())
         self._process.send_line("\t".join(command))
         try:
-            seen = self._process.wait_for_text(done, within_s, after=begins_at)
+            return self._process.wait_for_text(text, within_s, after=begins_at)
         except ProcessError as error:
             raise ProcessError(f"command {' '.join(command)}: {error}") from None
-        return seen.partition(done)[0]
 
     def stop(self) -> None:
         """End the JVM. It holds nothing that is worth an orderly shutdown."""

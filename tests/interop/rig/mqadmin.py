@@ -31,6 +31,17 @@ class MqAdmin:
         """
         return self._console.run(*arguments, within_s=within_s)
 
+    def run_until(self, text: str, *arguments: str, within_s: float = COMMAND_S) -> str:
+        """Run a command that never ends, return what it printed once `text` is there, and end this JVM.
+
+        Raises:
+            ProcessError: The text did not come in time.
+        """
+        try:
+            return self._console.run_until(text, *arguments, within_s=within_s)
+        finally:
+            self.stop()
+
     def stop(self) -> None:
         """End the JVM."""
         self._console.stop()

@@ -5,6 +5,7 @@ Must not know: what program it is.
 """
 
 import atexit
+import contextlib
 import os
 import re
 import signal
@@ -162,10 +163,9 @@ class RigProcess:
         return stdin
 
     def _close_input(self) -> None:
-        try:
+        # Closing flushes a line that the dead process never read.
+        with contextlib.suppress(BrokenPipeError):
             self._stdin().close()
-        except BrokenPipeError:
-            pass  # a line that the dead process never read
 
 
 _ALIVE: Final[weakref.WeakSet[RigProcess]] = weakref.WeakSet()

@@ -23,7 +23,7 @@ class Stage:
     def __init__(self, folder: Path, name_server_kind: str) -> None:
         """Use subfolders of `folder`; the NameServer under test is ours, or of a named release."""
         self.folder = folder
-        self._name_server_kind = name_server_kind
+        self.name_server_kind = name_server_kind
         self._endings: list[Callable[[], None]] = []
         self._folders = 0
 
@@ -40,7 +40,7 @@ class Stage:
 
     def name_server(self, config: Mapping[str, str] | None = None) -> NameServer:
         """Start the NameServer under test."""
-        return self.started_name_server(self._name_server_kind, config)
+        return self.started_name_server(self.name_server_kind, config)
 
     def started_name_server(
         self, kind: str, config: Mapping[str, str] | None = None, port: int | None = None

@@ -39,6 +39,4 @@ class Trio:
             broker.process.terminate()
 
     def _settings(self, release: str) -> BrokerSettings:
-        return BrokerSettings(
-            release=release, name=f"broker-{release}", name_servers=[self.name_server.address]
-        )
+        return BrokerSettings(release=release, name=f"broker-{release}", name_servers=[self.name_server.address])

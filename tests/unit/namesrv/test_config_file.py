@@ -38,6 +38,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
 
 
 class TestPrecedence:
@@ -219,6 +220,19 @@ class TestNotes:
         assert loaded.config.listen_port == 2
         assert [note.text for note in loaded.notes] == [f"{file}:3: listenPort replaces that of line 1"]
 
+    def test_kv_entries_of_a_java_name_server_are_not_left_behind_silently(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        java = tmp_path / "namesrv" / "kvConfig.json"
+        java.parent.mkdir()
+        java.write_text("{}")
+        monkeypatch.setenv("HOME", str(tmp_path))
+
+        assert [note.text for note in load().notes] == [
+            f"KV entries of a Java NameServer in {java} are not read; to use them: --set kvConfigPath={java}"
+        ]
+        assert load(flags={"kvConfigPath": str(java)}).notes == ()
+
 
 class TestToml:
     TEXT = """\
@@ -262,6 +276,13 @@ frameMaxLength = 1048576
         assert (config.listen_port, config.frame_max_length, config.product_env_name) == (9876, 2048, "007")
         kept = [line for line in self.TEXT.splitlines() if "Length" not in line and "Port" not in line]
         assert [line for line in kept if line not in text.splitlines()] == []
+
+    def test_a_new_key_goes_above_the_tables_whatever_dots_it_has(self, toml: Path) -> None:
+        load(toml).store.save({"clusterTest": "true", "rocketmq.namesrv.domain": "a.b", "com.x": "1"})
+
+        head, _, _ = toml.read_text().partition("[com.rocketmq.remoting]")
+        assert "clusterTest = true\n" in head
+        assert '"rocketmq.namesrv.domain" = "a.b"\n' in head
 
     def test_a_byte_order_mark_is_no_fault(self, toml: Path) -> None:
         toml.write_bytes(b"\xef\xbb\xbf" + toml.read_bytes())

@@ -332,6 +332,12 @@ class TestStreams:
     def test_a_process_without_streams_logs_nowhere(self) -> None:
         configure_logging(logging.INFO, LogFormat.AUTO, None).publish(GONE)
 
+    def test_a_stream_that_is_closed_already_is_no_failure(self) -> None:
+        stream = io.StringIO()
+        stream.close()
+
+        configure_logging(logging.INFO, LogFormat.AUTO, stream).publish(GONE)
+
     def test_a_narrow_encoding_gets_escapes(self) -> None:
         data = io.BytesIO()
         stream = io.TextIOWrapper(data, encoding="ascii")

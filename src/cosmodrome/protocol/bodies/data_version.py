@@ -4,12 +4,14 @@ Owns: the value, its equality, its JSON form.
 Must not know: where versions are kept.
 """
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from cosmodrome.errors import MalformedBodyError
 from cosmodrome.protocol.json_dialects import parse_lenient, to_int64
+
+_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class DataVersion(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
@@ -18,9 +20,9 @@ class DataVersion(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=
     `state_version` moves with elections (5.x; 0 before), `timestamp` is in wall-clock milliseconds.
     """
 
-    counter: int | None = 0
-    state_version: int = 0
-    timestamp: int
+    counter: _Int64 | None = 0
+    state_version: _Int64 = 0
+    timestamp: _Int64
 
 
 NO_TABLE: Final = DataVersion(counter=0, state_version=0, timestamp=0)

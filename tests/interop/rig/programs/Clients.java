@@ -14,7 +14,8 @@ import org.apache.rocketmq.common.message.Message;
 
 /**
  * The quickstart producer and push consumer, one tab-separated command per line, in one JVM:
- * "send NAMESRV TOPIC COUNT" and "receive NAMESRV TOPIC GROUP COUNT SECONDS".
+ * "send NAMESRV TOPIC COUNT", "receive NAMESRV TOPIC GROUP COUNT SECONDS", and "online NAMESRV TOPIC GROUP",
+ * which leaves a producer and a consumer running.
  */
 public class Clients {
     public static void main(String[] arguments) throws Exception {
@@ -35,10 +36,18 @@ public class Clients {
     }
 
     private static void run(String[] words) throws Exception {
-        if (words[0].equals("send")) {
-            send(words[1], words[2], Integer.parseInt(words[3]));
-        } else {
-            receive(words[1], words[2], words[3], Integer.parseInt(words[4]), Long.parseLong(words[5]));
+        switch (words[0]) {
+            case "send":
+                send(words[1], words[2], Integer.parseInt(words[3]));
+                break;
+            case "receive":
+                receive(words[1], words[2], words[3], Integer.parseInt(words[4]), Long.parseLong(words[5]));
+                break;
+            case "online":
+                stayOnline(words[1], words[2], words[3]);
+                break;
+            default:
+                throw new IllegalArgumentException(words[0]);
         }
     }
 
@@ -84,5 +93,28 @@ public class Clients {
         } finally {
             consumer.shutdown();
         }
+    }
+
+    /** One instance name, so that both share a connection, and the consumer's first heartbeat tells of both. */
+    private static void stayOnline(String nameServer, String topic, String group) throws Exception {
+        DefaultMQProducer producer = new DefaultMQProducer(group);
+        producer.setNamesrvAddr(nameServer);
+        producer.setInstanceName(group + "-client");
+        producer.setSendMsgTimeout(10000);
+        producer.start();
+        producer.send(new Message(topic, "TagA", "K0", "online".getBytes()));
+        CountDownLatch received = new CountDownLatch(1);
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
+        consumer.setNamesrvAddr(nameServer);
+        consumer.setInstanceName(group + "-client");
+        consumer.setPersistConsumerOffsetInterval(500);
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        consumer.subscribe(topic, "*");
+        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+            received.countDown();
+            return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+        });
+        consumer.start();
+        System.out.println(received.await(60, TimeUnit.SECONDS) ? "ONLINE" : "NOTHING RECEIVED");
     }
 }
