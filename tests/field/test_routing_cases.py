@@ -1,12 +1,13 @@
 """Field cases about which routes there are, and what is in them."""
 
+# ruff: noqa: N802  # case ids are written in capitals
+
 import random
 from collections.abc import Iterable
 from typing import Any, Final
 
 import pytest
-
-from tests.field.conftest import Names, StartServer
+from tests.support.field import Names, StartServer
 from tests.support.latency import RouteReader
 from tests.support.peer import (
     MASTER,
@@ -14,7 +15,6 @@ from tests.support.peer import (
     SUCCESS,
     SYSTEM_ERROR,
     SYSTOPICS,
-    TOPICS,
     Peer,
     numbered,
     queue_data,
@@ -25,14 +25,12 @@ from tests.support.server_process import ServerProcess
 from tests.support.standing_rule import memory_of
 from tests.support.waiting import wait_until
 from tests.support.wire import (
-    Answer,
     Broker,
     crc32_masked,
     data_version,
     dump,
     encode_request,
     mapping_info,
-    parse_body,
     registration_ext,
     topic_config,
     topic_wrapper,
@@ -243,7 +241,7 @@ def test_F009_a_renamed_broker_leaves_nothing_under_its_old_name(
     server = shared_server(scanNotActiveBrokerInterval=100)
     address = "192.0.2.11:10911"
     old = names.broker("broker-a-1", addr=address, heartbeat_timeout_millis=500)
-    new = names.broker("broker-a", id=1, addr=address, heartbeat_timeout_millis=500)
+    new = names.broker("broker-a", 1, addr=address, heartbeat_timeout_millis=500)
     topics = [names("T"), names("U")]
     with Peer(server.address) as client:
         with Peer(server.address) as peer:
@@ -300,7 +298,7 @@ def test_F011_system_topics_are_the_names_of_clusters_and_brokers(own_server: St
 def test_F012_zone_filter_only_on_request(server: ServerProcess, names: Names) -> None:
     near = names.broker("near", zone="z1")
     far = names.broker("far", zone="Z2")
-    masterless = names.broker("masterless", id=1, zone="z1")
+    masterless = names.broker("masterless", 1, zone="z1")
     zoneless = names.broker("zoneless")
     topic = names("T")
     with Peer(server.address) as peer:
@@ -311,7 +309,9 @@ def test_F012_zone_filter_only_on_request(server: ServerProcess, names: Names) -
         for version in (399, 513):
             plain = peer.ask_route(topic, version=version)
             assert len(plain.json()["brokerDatas"]) == 4
-            for mode, zone in [(m, z) for m in ("true", "false", "yes", "", None) for z in ("z2", "Z2", "", " ", "z9", None)]:
+            for mode, zone in [
+                (m, z) for m in ("true", "false", "yes", "", None) for z in ("z2", "Z2", "", " ", "z9", None)
+            ]:
                 answer = peer.ask_route(topic, {"__ZONE_MODE": mode, "__ZONE_NAME": zone}, version=version)
                 assert answer.code == SUCCESS
                 if mode != "true" or not (zone or "").strip():
@@ -325,7 +325,9 @@ def test_F012_zone_filter_only_on_request(server: ServerProcess, names: Names) -
                 assert (b'{"0":' in answer.body or b'{"1":' in answer.body) is (version > 400), "dialect as asked for"
         peer.registered(near, topics_named(names("V"), names("W")), 2)
         only_near = peer.ask_route(names("V"), {"__ZONE_MODE": "true", "__ZONE_NAME": "z9"})
-        assert only_near.json()["brokerDatas"] == only_near.json()["queueDatas"] == [], "a filtered-out route is no error"
+        assert only_near.json()["brokerDatas"] == only_near.json()["queueDatas"] == [], (
+            "a filtered-out route is no error"
+        )
 
 
 def test_F014_static_topic_mappings_follow_the_newest_registration(server: ServerProcess, names: Names) -> None:

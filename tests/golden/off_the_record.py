@@ -37,7 +37,9 @@ class OffTheRecord:
     def __init__(self, run: Running, recording: Recording) -> None:
         self._run = run
         self._exchanges = recording.exchanges()
-        self._recorded_brokers = {frame.command.ext["brokerName"] for frame in recording.requests(103) if frame.command.ext}
+        self._recorded_brokers = {
+            frame.command.ext["brokerName"] for frame in recording.requests(103) if frame.command.ext
+        }
         self._groups: dict[str, StandIn] = {}
         self._touched: set[tuple[str, str]] = set()
         """Broker and topic, where a recorded request changed or removed what a stand-in told."""
@@ -74,10 +76,7 @@ class OffTheRecord:
             case 205 | 327:
                 self._touch(ext["brokerName"], self._topics_of(ext["brokerName"]))
             case 216:
-                for name, group in self._groups.items():
-                    if group.topics.get(ext["topic"]) and ext.get("clusterName") in (None, "", group.cluster):
-                        del group.topics[ext["topic"]]
-                        self._touched.add((name, ext["topic"]))
+                await self._deleted(ext["topic"], ext.get("clusterName"))
             case 100:
                 self._kv[ext["namespace"], ext["key"]] = ext["value"]
             case 102:
@@ -88,6 +87,15 @@ class OffTheRecord:
 
     def _touch(self, broker_name: str, topics: Iterable[str]) -> None:
         self._touched.update((broker_name, topic) for topic in topics)
+
+    async def _deleted(self, topic: str, cluster: str | None) -> None:
+        """A topic that is deleted leaves its brokers too, which then register the rest with a new data version."""
+        for name, group in self._groups.items():
+            if topic in group.topics and cluster in (None, "", group.cluster):
+                del group.topics[topic]
+                await self._tell(name, [*group.topics.values()])
+                self._touched -= {(name, other) for other in group.topics}
+                self._touched.add((name, topic))
 
     async def _brokers(self, shown: dict[str, Any]) -> None:
         for name in [name for name in self._groups if name not in shown]:

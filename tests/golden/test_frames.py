@@ -4,6 +4,8 @@ import json
 import zlib
 
 import pytest
+from tests.support import wire
+from tests.support.golden import RecordedFrame, Recording, manifest, recording, recording_names
 
 from cosmodrome.protocol import header_json
 from cosmodrome.protocol.bodies import register_broker
@@ -15,8 +17,6 @@ from cosmodrome.protocol.ext_fields import decode_ext_fields
 from cosmodrome.protocol.frame import FrameDecoder
 from cosmodrome.protocol.headers.broker import RegisterBrokerRequestHeader
 from cosmodrome.protocol.json_dialects import parse_lenient
-from tests.support import wire
-from tests.support.golden import RecordedFrame, Recording, manifest, recording, recording_names
 
 OTHER_HEADER_FORMS = {
     "client-go": "Go writes the members in the order of its struct and says nothing of the codec",
@@ -42,9 +42,7 @@ def body_of(frame: RecordedFrame) -> RegisterBrokerBody:
     command = decoded(frame.data)
     header = decode_ext_fields(RegisterBrokerRequestHeader, command.ext_fields)
     is_compressed = bool(header.compressed)
-    return decode_register_broker_body(
-        command.body, command.version, is_compressed=is_compressed, now_ms=NOW_MS
-    )
+    return decode_register_broker_body(command.body, command.version, is_compressed=is_compressed, now_ms=NOW_MS)
 
 
 def registrations(name: str) -> list[RecordedFrame]:
@@ -85,9 +83,7 @@ def test_frames_of_java_are_written_again_byte_for_byte(recorded: Recording) -> 
 
 @pytest.mark.parametrize("client", OTHER_HEADER_FORMS)
 def test_frames_of_other_clients_keep_their_meaning(client: str) -> None:
-    requests = [
-        frame for name in recording_names() if name.startswith(client) for frame in recording(name).requests()
-    ]
+    requests = [frame for name in recording_names() if name.startswith(client) for frame in recording(name).requests()]
 
     assert requests
     for frame in requests:

@@ -15,6 +15,9 @@ from pathlib import Path
 from socket import SO_LINGER, SOL_SOCKET
 from typing import Any, Final, Self, TypeVar
 
+from tests.support import wire
+from tests.support.waiting import NotInTimeError
+
 from cosmodrome.errors import ProtocolError
 from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.events import Event
@@ -28,8 +31,6 @@ from cosmodrome.protocol.command import RemotingCommand
 from cosmodrome.protocol.frame import FrameDecoder
 from cosmodrome.transport.connection import Connection
 from cosmodrome.transport.dispatch import Answer, Peer
-from tests.support import wire
-from tests.support.waiting import NotInTimeError
 
 T = TypeVar("T")
 

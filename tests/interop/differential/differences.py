@@ -13,11 +13,13 @@ from typing import Final
 
 from tests.interop.differential.history import FULL_REGISTRATION, UNREGISTER, Request
 from tests.interop.differential.json_text import Tree, quoted
-from tests.interop.differential.model import IDENTITY_FIELDS, REGISTER_FIELDS
+from tests.interop.differential.model import IDENTITY_FIELDS, LINGER_FACT, NOTICE_FACT, REGISTER_FIELDS
 from tests.interop.differential.reading import Seen
 
 DOCUMENT: Final = Path(__file__).resolve().parents[3] / "docs" / "compatibility.md"
 HEADING: Final = "## Deliberate differences"
+
+NOTICE_RULE: Final = "no-notice-for-unknown-address"
 
 _NAME_CELL: Final = re.compile(r"^\|\s*`?([a-z0-9]+(?:-[a-z0-9]+)+)`?\s*\|", re.MULTILINE)
 _EXCEPTION_TEXT: Final = re.compile(r"^(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)\b")
@@ -49,6 +51,11 @@ def explained(names: frozenset[str], step: Request, theirs: Seen, ours: Seen) ->
     """Return the fields whose difference is wanted."""
     rules = [rule for name, rule in RULES.items() if name in names and rule.applies(step, theirs, ours)]
     return frozenset().union(*(rule.fields for rule in rules))
+
+
+def notices_may_differ(names: frozenset[str], step: Request) -> bool:
+    """Return whether an unregistration names an address that is not under the id it gives."""
+    return NOTICE_RULE in names and NOTICE_FACT in step.facts
 
 
 def _mirrors_codec(step: Request, theirs: Seen, ours: Seen) -> bool:
@@ -105,7 +112,7 @@ def _is_replained(step: Request) -> bool:
 
 def _cleans_static_topics(step: Request, theirs: Seen, ours: Seen) -> bool:
     """Apache's route still shows mappings of what has left; the rest is equal."""
-    if "mapping-may-linger" not in step.facts or theirs.body is None:
+    if LINGER_FACT not in step.facts or theirs.body is None:
         return False
     route = quoted(theirs.body) if _is_replained(step) else theirs.body
     if not (isinstance(route, dict) and isinstance(ours.body, dict)):

@@ -246,7 +246,8 @@ class Composer:
         request = self.register_again()
         ext = dict(request.ext or {})
         if self._chance(0.5):
-            return replace(request, ext=ext | {"brokerName": self._pick("b1~", "b2~", "b9~")})
+            body = replace(request.body, mappings=())
+            return replace(request, ext=ext | {"brokerName": self._pick("b1~", "b2~", "b9~")}, body=body)
         return replace(request, ext=ext | {"clusterName": "c3~"})
 
     def register_oddly(self) -> Request:

@@ -9,12 +9,16 @@ The model follows Apache's server and is deliberately narrow: in doubt it ends t
 
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
+from typing import Final
 
 from tests.interop.differential.history import SETTINGS, Body, Close, Request, Step, Version
 from tests.support import wire
 
-REGISTER_FIELDS = ("brokerName", "brokerAddr", "clusterName", "haServerAddr")
-IDENTITY_FIELDS = ("brokerName", "brokerAddr", "clusterName", "brokerId")
+REGISTER_FIELDS: Final = ("brokerName", "brokerAddr", "clusterName", "haServerAddr")
+IDENTITY_FIELDS: Final = ("brokerName", "brokerAddr", "clusterName", "brokerId")
+LINGER_FACT: Final = "mapping-may-linger"
+NOTICE_FACT: Final = "notice-may-differ"
+LAST_FACT: Final = "last"
 
 
 class Verdict(Enum):
@@ -57,6 +61,7 @@ class Model:
     def __init__(self, setting: str) -> None:
         """Start with empty tables."""
         self._deletes_topics = "deleteTopicWithBrokerRegistration" in SETTINGS[setting]
+        self._misses: set[str] = set()
         self.groups: dict[str, Group] = {}
         self.live: dict[Key, Live] = {}
         self.stale: dict[Key, Live] = {}
@@ -70,8 +75,10 @@ class Model:
         if isinstance(step, Close):
             return self._close(step), step
         verdict = self._request(step)
-        facts = {"mapping-may-linger"} if self._route_topic(step) in self.unmapped else set()
-        facts |= {"last"} if verdict is Verdict.LAST else set()
+        facts = {LINGER_FACT} if self._route_topic(step) in self.unmapped else set()
+        facts |= {LAST_FACT} if verdict is Verdict.LAST else set()
+        facts |= self._misses
+        self._misses = set()
         return verdict, replace(step, facts=frozenset(facts))
 
     def _route_topic(self, step: Request) -> str | None:
@@ -168,6 +175,8 @@ class Model:
             return Verdict.LAST
         if (cluster, addr) in self.stale and self.stale[cluster, addr].name != name:
             return Verdict.LAST
+        if group is not None and group.addrs.get(int(step.get("brokerId") or 0)) != addr:
+            self._misses = {NOTICE_FACT}
         self.stale.pop((cluster, addr), None)
         self._remove(name, (cluster, addr))
         return Verdict.PLAY

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from tests.interop.differential.differences import explained
+from tests.interop.differential.differences import explained, notices_may_differ
 from tests.interop.differential.generator import playable
 from tests.interop.differential.history import FULL_REGISTRATION, UNREGISTER, Close, History, Request, Step
+from tests.interop.differential.model import LAST_FACT
 from tests.interop.differential.reading import Seen, differing
 from tests.interop.differential.side import READS, Side
 
@@ -50,6 +51,7 @@ class Player:
         self._numbers = numbers
         self._wanted = wanted
         self._patience_s = SECOND_LOOK_S
+        self._compares_notices = True
         self.answers = 0
         """How many pairs of answers were compared."""
 
@@ -74,9 +76,11 @@ class Player:
         return self.play(history, BRISK_LOOK_S)
 
     def _play(self, history: History) -> Mismatch | None:
+        self._compares_notices = True
         for at, step in enumerate(history.steps):
             theirs, ours, fields = self._play_step(step)
-            if not fields and _may_notify(step):
+            self._compares_notices &= not self._excuses_notices(step)
+            if not fields and self._compares_notices and _may_notify(step):
                 theirs, ours, fields = self._compare_notices()
             if fields:
                 return Mismatch(history=history, at=at, fields=fields, theirs=theirs, ours=ours)
@@ -115,6 +119,10 @@ class Player:
                 return comparison
             self._settle(step)
 
+    def _excuses_notices(self, step: Step) -> bool:
+        """Return whether notices differ on purpose from here on in this history."""
+        return isinstance(step, Request) and notices_may_differ(self._wanted, step)
+
     def _compare_notices(self) -> Comparison:
         """Wait until the brokers of both servers were told the same since the history began."""
         deadline = time.monotonic() + self._patience_s
@@ -129,4 +137,4 @@ class Player:
 def _may_notify(step: Step) -> bool:
     if isinstance(step, Close):
         return True
-    return step.code in (FULL_REGISTRATION, UNREGISTER) and "last" not in step.facts
+    return step.code in (FULL_REGISTRATION, UNREGISTER) and LAST_FACT not in step.facts

@@ -65,7 +65,7 @@ class JavaProcess(RigProcess):
     def __init__(self, program: JavaProgram, folder: Path) -> None:
         """Prepare the JVM, and fetch or compile what it needs; nothing is started yet."""
         _prepare_home(folder)
-        properties = {"user.home": str(folder), **_COMMON_PROPERTIES, **program.properties}
+        properties = {"user.home": str(folder), "java.io.tmpdir": str(folder / "tmp"), **_COMMON_PROPERTIES, **program.properties}
         command = [
             find_tool("java"),
             *JVM_FLAGS,
@@ -129,6 +129,7 @@ class Console:
 
 
 def _prepare_home(folder: Path) -> None:
+    (folder / "tmp").mkdir(parents=True, exist_ok=True)
     conf = folder / "conf"
     conf.mkdir(parents=True, exist_ok=True)
     for name in _LOGBACK_FILES:
