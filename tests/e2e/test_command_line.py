@@ -236,8 +236,12 @@ class TestEnd:
             server.signal(signal.SIGTERM)
             server.wait_for_stderr("server.draining")
             assert server.is_alive
-            server.signal(signal.SIGTERM)
 
+            def ends_when_told_again() -> bool:
+                server.signal(signal.SIGTERM)
+                return not server.is_alive
+
+            wait_until(ends_when_told_again, "its end", SOON_S)
             assert server.wait_ended(SOON_S) == -signal.SIGTERM
 
     def test_a_hangup_is_noted_and_does_not_end_it(self, tmp_path: Path) -> None:

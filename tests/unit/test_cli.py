@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,9 +20,10 @@ from click.testing import CliRunner, Result
 from cosmodrome import __version__
 from cosmodrome.cli import commands
 from cosmodrome.cli.banner import Start, banner, own_address, peer_address
+from cosmodrome.cli.bind_errors import explained
 from cosmodrome.cli.failures import exit_code_of
 from cosmodrome.cli.namesrv import NamesrvOptions, flag_settings
-from cosmodrome.cli.serve import Announcer, Terminal, explained, serve
+from cosmodrome.cli.serve import Announcer, Terminal, serve
 from cosmodrome.errors import BindError, ConfigError, StorageError
 from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.config_file import ConfigSources, ConfigStore, LoadedConfig, Setting, load_config
@@ -331,6 +332,13 @@ class FakeServer:
 
 
 class TestServing:
+    @pytest.fixture(autouse=True)
+    def _restore_signals(self) -> Iterator[None]:
+        handlers = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
+        yield
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
+
     @pytest.fixture
     def out(self) -> io.StringIO:
         return io.StringIO()
@@ -345,12 +353,8 @@ class TestServing:
         self, announcer: Announcer, out: io.StringIO, number: signal.Signals
     ) -> None:
         server = FakeServer(lambda: os.kill(os.getpid(), number))
-        handlers = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
-        try:
-            assert serve(server, announcer) == 0
-        finally:
-            for each, handler in handlers.items():
-                signal.signal(each, handler)
+
+        assert serve(server, announcer) == 0
 
         lines = out.getvalue().splitlines()
         assert server.steps == ["started", f"stopped: {number.name}"]
@@ -367,6 +371,15 @@ class TestServing:
             serve(server, dataclasses.replace(announcer, pid_file=Path("/nowhere/pid")))
 
         assert server.loop.startswith("asyncio.")
+
+    def test_the_same_signal_twice_at_once_is_one(self, announcer: Announcer) -> None:
+        """As from a terminal or `timeout`, which reach a process and its group."""
+
+        def twice() -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+            asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGTERM)
+
+        assert serve(FakeServer(twice), announcer) == 0
 
     def test_a_refused_start_announces_nothing(self, announcer: Announcer, out: io.StringIO) -> None:
         with pytest.raises(StorageError):

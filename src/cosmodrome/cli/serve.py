@@ -1,36 +1,28 @@
 """The life of a server process: start, announce, wait for a signal, drain, say goodbye.
 
-Owns: signals; the ready line, the pid file and the ready descriptor; the text for a port that is taken.
+Owns: their order; the ready line, the pid file and the ready descriptor.
 Must not know: what the server does between start and stop.
 """
 
 import asyncio
 import contextlib
-import errno
 import logging
 import os
-import signal
-import socket
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
 from cosmodrome.cli.banner import Start, banner, own_address
+from cosmodrome.cli.bind_errors import explained
 from cosmodrome.cli.failures import EXIT_OK
+from cosmodrome.cli.signals import ignore_signals, watch_signals
 from cosmodrome.errors import BindError, StorageError
-from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.config_file import LoadedConfig
 from cosmodrome.namesrv.logs import LineWriter
-from cosmodrome.namesrv.port_owner import find_port_owner
 
 _LOG = logging.getLogger(__name__)
-
-_STOPPING_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-_OTHER_PORTS: Final = range(10, 110, 10)
-"""How far from a taken port the proposed one is."""
 
 
 class StopSummary(Protocol):
@@ -138,7 +130,8 @@ def serve(server: Server, announcer: Announcer) -> int:
 
 
 async def _serve(server: Server, announcer: Announcer) -> int:
-    signalled = _watch_signals()
+    loop = asyncio.get_running_loop()
+    signalled = watch_signals(loop)
     await server.start()
     reason = "failed"
     try:
@@ -146,6 +139,7 @@ async def _serve(server: Server, announcer: Announcer) -> int:
         reason = (await signalled).name
     finally:
         summary = await server.stop(reason)
+        ignore_signals(loop)
     announcer.stopped(summary)
     return EXIT_OK
 
@@ -157,65 +151,6 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:
         return None
     return uvloop.new_event_loop
-
-
-def _watch_signals() -> "asyncio.Future[signal.Signals]":
-    """Give a future for the first signal to stop."""
-    loop = asyncio.get_running_loop()
-    signalled: asyncio.Future[signal.Signals] = loop.create_future()
-
-    def begin_stop(number: signal.Signals) -> None:
-        # From here on they do what they do by default: end the process, even if the loop hangs.
-        for each in _STOPPING_SIGNALS:
-            if sys.platform != "win32":
-                loop.remove_signal_handler(each)
-            signal.signal(each, signal.SIG_DFL)
-        if not signalled.done():
-            signalled.set_result(number)
-
-    if sys.platform == "win32":
-        for number in _STOPPING_SIGNALS:
-            signal.signal(number, lambda number, _: loop.call_soon_threadsafe(begin_stop, signal.Signals(number)))
-        return signalled
-    for number in _STOPPING_SIGNALS:
-        loop.add_signal_handler(number, begin_stop, number)
-    loop.add_signal_handler(signal.SIGHUP, _LOG.info, "SIGHUP: nothing to do; a changed file is read at the next start")
-    return signalled
-
-
-def explained(error: BindError, config: NamesrvConfig) -> BindError:
-    """Give the same error with a reason and an advice, as far as they can be found out."""
-    number = getattr(error.__cause__, "errno", None)
-    why, remedy = error.why, error.remedy
-    if number == errno.EADDRINUSE:
-        owner = find_port_owner(config.listen_port)
-        why = (
-            f"pid {owner.pid} ({owner.command}) is listening there." if owner else "another process is listening there."
-        )
-        port = _other_port(config)
-        remedy = f"stop it, or choose a port: cosmodrome namesrv --listenPort {port}"
-    elif number == errno.EADDRNOTAVAIL:
-        why = f"{config.bind_address} is not an address of this host."
-        remedy = "choose one, or all of them: cosmodrome namesrv --bindAddress 0.0.0.0"
-    elif number == errno.EACCES:
-        why = "this user may not listen on a port that low."
-        remedy = f"choose a port from 1024 on: cosmodrome namesrv --listenPort {NamesrvConfig().listen_port}"
-    return BindError(error.what, why=why, remedy=remedy)
-
-
-def _other_port(config: NamesrvConfig) -> int:
-    """Give a port near the configured one that is free now."""
-    candidates = [config.listen_port + step for step in _OTHER_PORTS if config.listen_port + step < 65_536]
-    return next((port for port in candidates if _is_free(config.bind_address, port)), 0)
-
-
-def _is_free(host: str, port: int) -> bool:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with contextlib.suppress(OSError), socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((host, port))
-        return True
-    return False
 
 
 def _write_pid(path: Path) -> None:

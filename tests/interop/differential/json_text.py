@@ -56,6 +56,13 @@ def walk(tree: Tree, change: Callable[[str, Tree], Tree | None], name: str = "")
     return change(name, tree)
 
 
+def quoted(tree: Tree) -> Tree:
+    """Return the tree with every bare key quoted."""
+    if isinstance(tree, dict):
+        return {key if key.startswith('"') else f'"{key}"': quoted(value) for key, value in tree.items()}
+    return [quoted(each) for each in tree] if isinstance(tree, list) else tree
+
+
 def text_of(tree: Tree) -> str:
     """Write a tree back."""
     if isinstance(tree, dict):

@@ -61,7 +61,7 @@ class Model:
         self.live: dict[Key, Live] = {}
         self.stale: dict[Key, Live] = {}
         """Entries that Apache's server keeps for replaced addresses (F4)."""
-        self.mapped: dict[str, set[str]] = {}
+        self.mapped: set[str] = set()
         self.unmapped: set[str] = set()
         """Static topics of which a part went away: Apache's routes still show it (F10)."""
 
@@ -119,7 +119,7 @@ class Model:
             return Verdict.LAST
         if group is not None and group.cluster != cluster and group.is_shared:
             return Verdict.SKIP
-        if key in self.stale and (self.stale[key].version == step.body.version or step.body.filters is None):
+        if key in self.stale and (self.stale[key].version == step.body.version or _keeps_filters(step.body)):
             return Verdict.SKIP
         return None
 
@@ -150,10 +150,9 @@ class Model:
         group.addrs[broker_id] = addr
         self.stale.pop(key, None)
         self.live[key] = Live(name, broker_id, step.body.version, step.connection)
-        for mapping in step.body.mappings:
-            self.mapped.setdefault(mapping.topic, set()).add(mapping.broker)
+        self.mapped |= {mapping.topic for mapping in step.body.mappings}
         if self._deletes_topics:
-            self.unmapped |= self.mapped.keys() - {mapping.topic for mapping in step.body.mappings}
+            self.unmapped |= self.mapped - {mapping.topic for mapping in step.body.mappings}
 
     # UNREGISTER_BROKER and closed connections
 
@@ -181,7 +180,8 @@ class Model:
         group.addrs = {i: a for i, a in group.addrs.items() if a != key[1]}
         if not group.addrs:
             del self.groups[name]
-        self.unmapped |= {topic for topic, brokers in self.mapped.items() if name in brokers}
+            # Topics that lose their last queues take the mappings of other brokers with them.
+            self.unmapped |= self.mapped
 
     def _close(self, step: Close) -> Verdict:
         bound = [(key, e) for key, e in self.live.items() if e.connection == step.connection]
@@ -220,6 +220,11 @@ def _refused_by_both(step: Request) -> Verdict | None:
     if body.effect == "last" or any(step.get(name) is None for name in REGISTER_FIELDS):
         return Verdict.LAST
     return Verdict.LAST if _is_mislabelled(step, body) else None
+
+
+def _keeps_filters(body: Body) -> bool:
+    """Return whether a registration leaves the filter servers of its address as they are."""
+    return body.form == "old" or body.filters is None
 
 
 def _is_mislabelled(step: Request, body: Body) -> bool:

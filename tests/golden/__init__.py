@@ -1,0 +1,1 @@
+"""What real RocketMQ software sent and was told."""

@@ -1,0 +1,66 @@
+"""What holds after every field case, whatever was done to the server.
+
+Owns: the rule: the same process answers a new connection rightly within a second, and has given back what
+    the scenario cost it.
+Must not know: what the scenario was.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from tests.support.peer import Peer, topics_named
+from tests.support.server_process import ServerProcess
+from tests.support.waiting import wait_until
+from tests.support.wire import Broker
+
+ROUTE_S: Final = 1.0
+GIVE_BACK_S: Final = 5.0
+MAY_GROW: Final = 1.2
+_NOISE_BYTES: Final = 8 * 1024 * 1024
+"""First uses of code and free lists of the allocator; small beside what a leak of a row's counts would be."""
+
+_BEACON: Final = Broker(name="beacon", cluster="beacon-cluster", addr="192.0.2.250:10911", ha_addr="192.0.2.250:10912")
+_TOPICS: Final = ("beacon-topic", "beacon-other-topic")
+
+
+class StandingRule:
+    """Made before a scenario, checked after it; the scenario's own connections must be closed by then."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        """Remember how the server was."""
+        self._server = server
+        self._pid = server.pid
+        self._descriptors = descriptors_of(server.pid)
+        self._memory_bytes = memory_of(server.pid)
+
+    def check(self) -> None:
+        """Fail unless the rule holds."""
+        assert self._server.is_alive, f"the server has ended\n{self._server.stderr[-4000:]}"
+        assert self._server.pid == self._pid
+        with Peer(self._server.address) as broker:
+            broker.registered(_BEACON, topics_named(*_TOPICS))
+            with Peer(self._server.address, ROUTE_S) as client:
+                route = client.routed(_TOPICS[0])
+            assert route.brokers == {_BEACON.name: {"0": _BEACON.addr}}
+            assert route.perms == {_BEACON.name: 6}
+            broker.unreg(_BEACON)
+        wait_until(
+            lambda: descriptors_of(self._pid) <= self._descriptors * MAY_GROW,
+            f"at most {self._descriptors} descriptors and a fifth, as before the scenario",
+            GIVE_BACK_S,
+        )
+        allowed = self._memory_bytes * MAY_GROW + _NOISE_BYTES
+        wait_until(lambda: memory_of(self._pid) <= allowed, f"at most {allowed:.0f} bytes of memory", GIVE_BACK_S)
+
+
+def descriptors_of(pid: int) -> int:
+    """Return how many descriptors a process has open; 0 where the system does not tell."""
+    folder = Path(f"/proc/{pid}/fd")
+    return len(list(folder.iterdir())) if folder.exists() else 0
+
+
+def memory_of(pid: int) -> int:
+    """Return the resident memory of a process in bytes; 0 where the system does not tell."""
+    file = Path(f"/proc/{pid}/statm")
+    return int(file.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE") if file.exists() else 0
