@@ -311,7 +311,9 @@ def test_F012_zone_filter_only_on_request(server: ServerProcess, names: Names) -
         for version in (399, 513):
             plain = peer.ask_route(topic, version=version)
             assert len(plain.json()["brokerDatas"]) == 4
-            for mode, zone in [(m, z) for m in ("true", "false", "yes", "", None) for z in ("z2", "Z2", "", " ", "z9", None)]:
+            for mode, zone in [
+                (m, z) for m in ("true", "false", "yes", "", None) for z in ("z2", "Z2", "", " ", "z9", None)
+            ]:
                 answer = peer.ask_route(topic, {"__ZONE_MODE": mode, "__ZONE_NAME": zone}, version=version)
                 assert answer.code == SUCCESS
                 if mode != "true" or not (zone or "").strip():
@@ -325,7 +327,9 @@ def test_F012_zone_filter_only_on_request(server: ServerProcess, names: Names) -
                 assert (b'{"0":' in answer.body or b'{"1":' in answer.body) is (version > 400), "dialect as asked for"
         peer.registered(near, topics_named(names("V"), names("W")), 2)
         only_near = peer.ask_route(names("V"), {"__ZONE_MODE": "true", "__ZONE_NAME": "z9"})
-        assert only_near.json()["brokerDatas"] == only_near.json()["queueDatas"] == [], "a filtered-out route is no error"
+        assert only_near.json()["brokerDatas"] == only_near.json()["queueDatas"] == [], (
+            "a filtered-out route is no error"
+        )
 
 
 def test_F014_static_topic_mappings_follow_the_newest_registration(server: ServerProcess, names: Names) -> None:

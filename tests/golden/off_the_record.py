@@ -37,7 +37,9 @@ class OffTheRecord:
     def __init__(self, run: Running, recording: Recording) -> None:
         self._run = run
         self._exchanges = recording.exchanges()
-        self._recorded_brokers = {frame.command.ext["brokerName"] for frame in recording.requests(103) if frame.command.ext}
+        self._recorded_brokers = {
+            frame.command.ext["brokerName"] for frame in recording.requests(103) if frame.command.ext
+        }
         self._groups: dict[str, StandIn] = {}
         self._touched: set[tuple[str, str]] = set()
         """Broker and topic, where a recorded request changed or removed what a stand-in told."""

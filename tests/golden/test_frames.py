@@ -42,9 +42,7 @@ def body_of(frame: RecordedFrame) -> RegisterBrokerBody:
     command = decoded(frame.data)
     header = decode_ext_fields(RegisterBrokerRequestHeader, command.ext_fields)
     is_compressed = bool(header.compressed)
-    return decode_register_broker_body(
-        command.body, command.version, is_compressed=is_compressed, now_ms=NOW_MS
-    )
+    return decode_register_broker_body(command.body, command.version, is_compressed=is_compressed, now_ms=NOW_MS)
 
 
 def registrations(name: str) -> list[RecordedFrame]:
@@ -85,9 +83,7 @@ def test_frames_of_java_are_written_again_byte_for_byte(recorded: Recording) -> 
 
 @pytest.mark.parametrize("client", OTHER_HEADER_FORMS)
 def test_frames_of_other_clients_keep_their_meaning(client: str) -> None:
-    requests = [
-        frame for name in recording_names() if name.startswith(client) for frame in recording(name).requests()
-    ]
+    requests = [frame for name in recording_names() if name.startswith(client) for frame in recording(name).requests()]
 
     assert requests
     for frame in requests:

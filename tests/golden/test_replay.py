@@ -40,7 +40,9 @@ def _empty_ext_in_binary(exchanged: Exchanged, ours: wire.Answer) -> frozenset[s
 
 def _sniffs_compression(exchanged: Exchanged, ours: wire.Answer) -> frozenset[str]:
     request, theirs = exchanged.request.command, _answer(exchanged)
-    is_mislabelled = request.code == 103 and request.body[:1] == b"\x78" and (request.ext or {})["compressed"] == "false"
+    is_mislabelled = (
+        request.code == 103 and request.body[:1] == b"\x78" and (request.ext or {})["compressed"] == "false"
+    )
     is_taken = is_mislabelled and (theirs.code, ours.code) == (1, 0) and "Failed to decode" in (theirs.remark or "")
     return frozenset({"code", "remark", "ext", "body"}) if is_taken else NONE
 

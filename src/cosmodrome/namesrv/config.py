@@ -244,10 +244,26 @@ class NamesrvConfig:
         ),
     )
     tls_server_cert_path: str | None = option(
-        None, Key(Kind.PATH, _SYSTEM, _RESTART, "PEM file of the certificate chain", java_name="tls.server.certPath")
+        None,
+        Key(
+            Kind.PATH,
+            _SYSTEM,
+            _RESTART,
+            "PEM file of the certificate chain",
+            may_be_empty=True,
+            java_name="tls.server.certPath",
+        ),
     )
     tls_server_key_path: str | None = option(
-        None, Key(Kind.PATH, _SYSTEM, _RESTART, "PEM file of the private key", java_name="tls.server.keyPath")
+        None,
+        Key(
+            Kind.PATH,
+            _SYSTEM,
+            _RESTART,
+            "PEM file of the private key",
+            may_be_empty=True,
+            java_name="tls.server.keyPath",
+        ),
     )
     tls_server_key_password: str | None = option(
         None,
@@ -256,6 +272,7 @@ class NamesrvConfig:
             _SYSTEM,
             _RESTART,
             "password of the private key",
+            may_be_empty=True,
             is_secret=True,
             java_name="tls.server.keyPassword",
         ),
@@ -270,6 +287,7 @@ class NamesrvConfig:
             _SYSTEM,
             _RESTART,
             "PEM file of what clients are checked against",
+            may_be_empty=True,
             java_name="tls.server.trustCertPath",
         ),
     )
@@ -279,10 +297,25 @@ class NamesrvConfig:
     )
     tls_client_cert_path: str | None = option(
         None,
-        Key(Kind.PATH, _SYSTEM, _RESTART, "PEM file of our certificate as a client", java_name="tls.client.certPath"),
+        Key(
+            Kind.PATH,
+            _SYSTEM,
+            _RESTART,
+            "PEM file of our certificate as a client",
+            may_be_empty=True,
+            java_name="tls.client.certPath",
+        ),
     )
     tls_client_key_path: str | None = option(
-        None, Key(Kind.PATH, _SYSTEM, _RESTART, "PEM file of our key as a client", java_name="tls.client.keyPath")
+        None,
+        Key(
+            Kind.PATH,
+            _SYSTEM,
+            _RESTART,
+            "PEM file of our key as a client",
+            may_be_empty=True,
+            java_name="tls.client.keyPath",
+        ),
     )
     tls_client_key_password: str | None = option(
         None,
@@ -291,6 +324,7 @@ class NamesrvConfig:
             _SYSTEM,
             _RESTART,
             "password of our key as a client",
+            may_be_empty=True,
             is_secret=True,
             java_name="tls.client.keyPassword",
         ),
@@ -308,6 +342,7 @@ class NamesrvConfig:
             _SYSTEM,
             _RESTART,
             "PEM file of what they are checked against",
+            may_be_empty=True,
             java_name="tls.client.trustCertPath",
         ),
     )
@@ -350,6 +385,11 @@ def _named_keys() -> dict[str, Key]:
 KEYS: Final[Mapping[str, Key]] = _named_keys()
 """Every key by its Java name, in order of declaration."""
 
+_UNSET_WHEN_EMPTY: Final = frozenset(
+    each.metadata["key"].named(each.name, each.default).java_name
+    for each in dataclasses.fields(NamesrvConfig)
+    if each.default is None
+)
 FIXED_BLACK_LIST: Final = ("configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome")
 SECURITY_KEYS: Final = ("adminPolicy", "adminAllow", "dataDir")
 
@@ -465,4 +505,4 @@ def _parse_value(name: str, text: str) -> object:
             "must be false: there is no embedded controller here, and without one a cluster that relies on it "
             "has no failover; run Java's mqcontroller beside this server"
         )
-    return value if value != "" or name != "rocketmqHome" else None
+    return None if value == "" and name in _UNSET_WHEN_EMPTY else value

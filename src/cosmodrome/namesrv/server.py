@@ -114,6 +114,7 @@ class NameServer:
             lambda peer, reason: self._publish(ConnectionRefused(peer=peer.address, reason=reason)),
         )
         await self._server.start()
+        self._config.port_bound(int(self.address.rpartition(":")[2]))
         self._config.subscribe(self._config_changed)
         self._schedule_scan()
         self._watch_tls_files()
