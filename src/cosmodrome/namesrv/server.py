@@ -27,6 +27,7 @@ from cosmodrome.namesrv.events import (
 )
 from cosmodrome.namesrv.kv_config import KVConfigStore, load_kv_config
 from cosmodrome.namesrv.live_config import LiveConfig
+from cosmodrome.namesrv.memory import WORTH_GIVING_BACK_ENTRIES, give_back
 from cosmodrome.namesrv.processors import Processors
 from cosmodrome.namesrv.processors.broker import BrokerProcessor
 from cosmodrome.namesrv.processors.kv_config import KVConfigProcessor
@@ -83,6 +84,7 @@ class NameServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._scan: asyncio.TimerHandle | None = None
         self._scan_interval_ms = 0
+        self._given_back_at = 0
         self._ready: asyncio.TimerHandle | None = None
         self._tls_watch: asyncio.TimerHandle | None = None
         self._started_s = 0.0
@@ -228,7 +230,15 @@ class NameServer:
         if late_s > _PAUSE_NOTICED_S:
             self._tables.postpone_expiry(int(late_s * 1000))
         self._carry_out(self._tables.expire(_steady_ms()))
+        self._give_memory_back()
         self._schedule_scan()
+
+    def _give_memory_back(self) -> None:
+        """Shrink with the tables, when they have dropped a lot since the last time."""
+        dropped = self._tables.dropped_count
+        if dropped - self._given_back_at >= WORTH_GIVING_BACK_ENTRIES:
+            self._given_back_at = dropped
+            give_back()
 
     def _watch_tls_files(self) -> None:
         if self._tls is not None and self._tls.has_files:
