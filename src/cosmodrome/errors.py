@@ -4,7 +4,8 @@
     ├── ProtocolError              the peer's fault; its connection is closed, nothing is answered
     │   ├── MalformedFrameError    the position in the stream is lost, or a length contradicts another
     │   │   └── FrameTooLargeError
-    │   └── MalformedHeaderError   the frame is whole, its header cannot be read
+    │   ├── MalformedHeaderError   the frame is whole, its header cannot be read
+    │   └── GreetingRefusedError   the first bytes are of another protocol, or of one that is off
     ├── MalformedBodyError         the peer's fault; answered with a code, the connection lives
     ├── RequestRefusedError        a processor's decision, with the code and remark to answer
     ├── RemotingError              a request of ours got no answer
@@ -47,6 +48,14 @@ class FrameTooLargeError(MalformedFrameError):
 
 class MalformedHeaderError(ProtocolError):
     """A frame's header is not one of the two header codecs."""
+
+
+class GreetingRefusedError(ProtocolError):
+    """The peer speaks something else, or something that is switched off. `reply` is to be sent before closing."""
+
+    def __init__(self, reason: str, reply: bytes = b"") -> None:
+        super().__init__(reason)
+        self.reply = reply
 
 
 class MalformedBodyError(RocketMQError):

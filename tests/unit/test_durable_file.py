@@ -1,5 +1,9 @@
 """Files that hold the old content whole or the new content whole."""
 
+import os
+import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,14 +39,35 @@ def test_the_previous_content_is_kept(path: Path) -> None:
 
 def test_leftovers_of_a_crash_are_no_obstacle(path: Path) -> None:
     replace_file(path, b"one")
-    path.with_name("kvConfig.json.tmp").write_bytes(b"half")
-    path.with_name("kvConfig.json.bak.tmp").write_bytes(b"half")
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    path.with_name(f"kvConfig.json.{gone.pid}.tmp").write_bytes(b"half")
+    path.with_name(f"kvConfig.json.bak.{gone.pid}.tmp").write_bytes(b"half")
 
     replace_file(path, b"two")
 
     assert path.read_bytes() == b"two"
     assert backup_path(path).read_bytes() == b"one"
     assert names(path) == ["kvConfig.json", "kvConfig.json.bak"]
+
+
+def test_what_another_process_is_writing_is_left_alone(path: Path) -> None:
+    replace_file(path, b"one")
+    others = path.with_name(f"kvConfig.json.{os.getppid()}.tmp")
+    others.write_bytes(b"half")
+
+    replace_file(path, b"two")
+
+    assert others.read_bytes() == b"half"
+
+
+def test_permissions_stay(path: Path) -> None:
+    replace_file(path, b"one")
+    path.chmod(0o600)
+
+    replace_file(path, b"two")
+
+    assert [stat.S_IMODE(file.stat().st_mode) for file in (path, backup_path(path))] == [0o600, 0o600]
 
 
 def test_a_file_system_without_hard_links(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

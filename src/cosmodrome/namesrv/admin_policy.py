@@ -35,6 +35,8 @@ GUARDED: Final[Mapping[AdminPolicy, frozenset[RequestCode]]] = {
 class AdminGate:
     """Lets changes through from the networks that may make them.
 
+    Behind a proxy both addresses must be allowed: anybody can send a PROXY header that names loopback.
+
     `is_broker` tells whether a broker is registered over a connection: such may send REGISTER_TOPIC_IN_NAMESRV.
     """
 
@@ -71,8 +73,11 @@ class AdminGate:
     def _is_allowed(self, request: RemotingCommand, peer: Peer) -> bool:
         if request.code == RequestCode.REGISTER_TOPIC_IN_NAMESRV and self._is_broker(peer.connection_id):
             return True
+        return all(self._is_inside(address) for address in {peer.address, peer.socket_address or peer.address})
+
+    def _is_inside(self, peer_address: str) -> bool:
         try:
-            address = ipaddress.ip_address(peer.address.rpartition(":")[0].strip("[]"))
+            address = ipaddress.ip_address(peer_address.rpartition(":")[0].strip("[]"))
         except ValueError:
             return False
         return any(address in network for network in self._networks if network.version == address.version)

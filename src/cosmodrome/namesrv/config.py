@@ -201,6 +201,151 @@ class NamesrvConfig:
             java_name="rocketmq.namesrv.domain.subgroup",
         ),
     )
+    tls_server_mode: str = option(
+        "permissive",
+        Key(
+            Kind.CHOICE,
+            _SYSTEM,
+            _RESTART,
+            "whether connections are encrypted: never, as the peer likes, or always",
+            choices=("disabled", "permissive", "enforcing"),
+            java_name="tls.server.mode",
+        ),
+    )
+    tls_config_file: str = option(
+        "/etc/rocketmq/tls.properties",
+        Key(
+            Kind.PATH,
+            _SYSTEM,
+            _RESTART,
+            "properties file whose tls keys win over these, if it exists",
+            java_name="tls.config.file",
+        ),
+    )
+    tls_test_mode_enable: bool = option(
+        True,
+        Key(
+            _BOOL,
+            _SYSTEM,
+            _RESTART,
+            "a throw-away certificate instead of the files; needs the extra `tls`",
+            java_name="tls.test.mode.enable",
+        ),
+    )
+    tls_server_need_client_auth: str = option(
+        "none",
+        Key(
+            Kind.CHOICE,
+            _SYSTEM,
+            _RESTART,
+            "whether clients must show a certificate",
+            choices=("none", "optional", "require"),
+            java_name="tls.server.need.client.auth",
+        ),
+    )
+    tls_server_cert_path: str | None = option(
+        None,
+        Key(
+            Kind.PATH,
+            _SYSTEM,
+            _RESTART,
+            "PEM file of the certificate chain",
+            may_be_empty=True,
+            java_name="tls.server.certPath",
+        ),
+    )
+    tls_server_key_path: str | None = option(
+        None,
+        Key(
+            Kind.PATH,
+            _SYSTEM,
+            _RESTART,
+            "PEM file of the private key",
+            may_be_empty=True,
+            java_name="tls.server.keyPath",
+        ),
+    )
+    tls_server_key_password: str | None = option(
+        None,
+        Key(
+            Kind.TEXT,
+            _SYSTEM,
+            _RESTART,
+            "password of the private key",
+            may_be_empty=True,
+            is_secret=True,
+            java_name="tls.server.keyPassword",
+        ),
+    )
+    tls_server_auth_client: bool = option(
+        False, Key(_BOOL, _SYSTEM, _RESTART, "check the certificates of clients", java_name="tls.server.authClient")
+    )
+    tls_server_trust_cert_path: str | None = option(
+        None,
+        Key(
+            Kind.PATH,
+            _SYSTEM,
+            _RESTART,
+            "PEM file of what clients are checked against",
+            may_be_empty=True,
+            java_name="tls.server.trustCertPath",
+        ),
+    )
+    tls_enable: bool = option(
+        False,
+        Key(_BOOL, _SYSTEM, _RESTART, "encrypt the connections that this server opens (905)", java_name="tls.enable"),
+    )
+    tls_client_cert_path: str | None = option(
+        None,
+        Key(
+            Kind.PATH,
+            _SYSTEM,
+            _RESTART,
+            "PEM file of our certificate as a client",
+            may_be_empty=True,
+            java_name="tls.client.certPath",
+        ),
+    )
+    tls_client_key_path: str | None = option(
+        None,
+        Key(
+            Kind.PATH,
+            _SYSTEM,
+            _RESTART,
+            "PEM file of our key as a client",
+            may_be_empty=True,
+            java_name="tls.client.keyPath",
+        ),
+    )
+    tls_client_key_password: str | None = option(
+        None,
+        Key(
+            Kind.TEXT,
+            _SYSTEM,
+            _RESTART,
+            "password of our key as a client",
+            may_be_empty=True,
+            is_secret=True,
+            java_name="tls.client.keyPassword",
+        ),
+    )
+    tls_client_auth_server: bool = option(
+        False,
+        Key(
+            _BOOL, _SYSTEM, _RESTART, "check the certificates of those we connect to", java_name="tls.client.authServer"
+        ),
+    )
+    tls_client_trust_cert_path: str | None = option(
+        None,
+        Key(
+            Kind.PATH,
+            _SYSTEM,
+            _RESTART,
+            "PEM file of what they are checked against",
+            may_be_empty=True,
+            java_name="tls.client.trustCertPath",
+        ),
+    )
 
     data_dir: str = option(
         "",
@@ -240,6 +385,11 @@ def _named_keys() -> dict[str, Key]:
 KEYS: Final[Mapping[str, Key]] = _named_keys()
 """Every key by its Java name, in order of declaration."""
 
+_UNSET_WHEN_EMPTY: Final = frozenset(
+    each.metadata["key"].named(each.name, each.default).java_name
+    for each in dataclasses.fields(NamesrvConfig)
+    if each.default is None
+)
 FIXED_BLACK_LIST: Final = ("configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome")
 SECURITY_KEYS: Final = ("adminPolicy", "adminAllow", "dataDir")
 
@@ -280,6 +430,11 @@ def value_text(config: NamesrvConfig, key: Key) -> str | None:
     return text_of(getattr(config, key.field_name))
 
 
+def _shown_text(config: NamesrvConfig, key: Key) -> str:
+    text = value_text(config, key) or ""
+    return "********" if text and key.is_secret else text
+
+
 def java_listing(config: NamesrvConfig) -> list[tuple[str, str]]:
     """Give the keys and values that GET_NAMESRV_CONFIG shows: Java's own, with a value, in Java's order."""
     texts = ((name, value_text(config, key)) for name, key in KEYS.items() if key.family in _JAVA_FAMILIES)
@@ -297,7 +452,7 @@ def render_listing(config: NamesrvConfig) -> str:
 
 def print_items(config: NamesrvConfig) -> str:
     """Give the text of `-p`: `key=value` in order of declaration, no value as empty, Java's keys first."""
-    return "".join(f"{name}={value_text(config, key) or ''}\n" for name, key in KEYS.items())
+    return "".join(f"{name}={_shown_text(config, key)}\n" for name, key in KEYS.items())
 
 
 def apply_changes(config: NamesrvConfig, changes: Mapping[str, str]) -> ConfigChange:
@@ -350,4 +505,4 @@ def _parse_value(name: str, text: str) -> object:
             "must be false: there is no embedded controller here, and without one a cluster that relies on it "
             "has no failover; run Java's mqcontroller beside this server"
         )
-    return value if value != "" or name != "rocketmqHome" else None
+    return None if value == "" and name in _UNSET_WHEN_EMPTY else value

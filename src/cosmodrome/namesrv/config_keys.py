@@ -69,6 +69,7 @@ class Kind(enum.Enum):
     SERIALIZE_TYPE = "JSON or ROCKETMQ"
     ADMIN_POLICY = "compatible, hardened or open"
     NETWORKS = "networks, separated by ;"
+    CHOICE = "one of several words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class Key:
         minimum: Smallest number that is accepted.
         maximum: Largest number that is accepted.
         may_be_empty: Whether an empty text is accepted.
+        choices: The words that a CHOICE may be.
+        is_secret: Whether its value must not be shown.
         java_name: The key as files, requests and `--set` spell it; empty: the field's name in camel case.
         default_text: The default as the documentation shows it; empty: as the field has it.
         field_name: The field of NamesrvConfig that holds its value.
@@ -98,6 +101,8 @@ class Key:
     minimum: int = 0
     maximum: int = INT_MAX
     may_be_empty: bool = False
+    choices: tuple[str, ...] = ()
+    is_secret: bool = False
     java_name: str = ""
     default_text: str = ""
     field_name: str = ""
@@ -194,6 +199,13 @@ def _read_admin_policy(_key: Key, text: str) -> AdminPolicy:
         raise ValueError(f"must be {Kind.ADMIN_POLICY.value}, not {_quoted(text)}") from None
 
 
+def _read_choice(key: Key, text: str) -> str:
+    word = text.strip(BLANKS).lower()
+    if word not in key.choices:
+        raise ValueError(f"must be one of {', '.join(key.choices)}, not {_quoted(text)}")
+    return word
+
+
 def _read_networks(_key: Key, text: str) -> tuple[Network, ...]:
     networks = []
     for part in filter(None, (each.strip(BLANKS) for each in re.split("[;,]", text))):
@@ -228,6 +240,7 @@ _READERS: Final[Mapping[Kind, Callable[[Key, str], object]]] = {
     Kind.SERIALIZE_TYPE: _read_serialize_type,
     Kind.ADMIN_POLICY: _read_admin_policy,
     Kind.NETWORKS: _read_networks,
+    Kind.CHOICE: _read_choice,
 }
 
 NETTY_CLIENT_KEYS: Final = frozenset(

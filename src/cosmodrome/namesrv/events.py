@@ -239,6 +239,15 @@ class UnknownHeartbeat(Event, frozen=True, kw_only=True, gc=False):
     peer: str | None
 
 
+class ConnectionRefused(Event, frozen=True, kw_only=True, gc=False):
+    """A connection was closed because its peer does not speak the protocol, or may not speak it so."""
+
+    NAME = "connection.refused"
+    LEVEL = logging.WARNING
+    peer: str
+    reason: str
+
+
 class NoticeFailed(Event, frozen=True, kw_only=True, gc=False):
     """A notice of a changed smallest broker id did not reach a broker."""
 

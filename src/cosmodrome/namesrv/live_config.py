@@ -5,6 +5,7 @@ Must not know: who may change it; what a key does.
 """
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Mapping
 
 from cosmodrome.namesrv.config import ConfigChange, NamesrvConfig, apply_changes
@@ -24,6 +25,10 @@ class LiveConfig:
     def subscribe(self, listener: Callable[[NamesrvConfig], None]) -> None:
         """Call this with each configuration that comes into force."""
         self._listeners.append(listener)
+
+    def port_bound(self, port: int) -> None:
+        """Show the port that was really taken, as Java does; it is not saved."""
+        self.current = dataclasses.replace(self.current, listen_port=port)
 
     async def change(self, texts: Mapping[str, str]) -> tuple[ConfigChange, tuple[str, ...]]:
         """Put changes in force and on disk.

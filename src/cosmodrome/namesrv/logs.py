@@ -36,6 +36,7 @@ _ESCAPES: Final[Mapping[str, str]] = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r
 _SUBJECTS: Final[Mapping[str, tuple[str, ...]]] = {
     "broker.cluster_conflict": ("broker", "cluster", "other_cluster"),
     "broker.refused": ("cluster", "broker", "addr"),
+    "connection.refused": ("peer", "reason"),
     "heartbeat.unknown": ("cluster", "addr"),
     "notice.failed": ("addr",),
     "request.denied": ("code", "peer"),

@@ -17,6 +17,7 @@ from cosmodrome.namesrv.admin_policy import AdminGate
 from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.config_file import ConfigStore
 from cosmodrome.namesrv.events import (
+    ConnectionRefused,
     NoticeFailed,
     Publish,
     ServerDraining,
@@ -26,6 +27,7 @@ from cosmodrome.namesrv.events import (
 )
 from cosmodrome.namesrv.kv_config import KVConfigStore, load_kv_config
 from cosmodrome.namesrv.live_config import LiveConfig
+from cosmodrome.namesrv.memory import WORTH_GIVING_BACK_ENTRIES, give_back
 from cosmodrome.namesrv.processors import Processors
 from cosmodrome.namesrv.processors.broker import BrokerProcessor
 from cosmodrome.namesrv.processors.kv_config import KVConfigProcessor
@@ -36,16 +38,19 @@ from cosmodrome.namesrv.product_environment import ProductEnvironment, address_s
 from cosmodrome.namesrv.routing.effects import ConnectionId, Effects, MinBrokerIdNotice
 from cosmodrome.namesrv.routing.reader import TableOptions
 from cosmodrome.namesrv.routing.tables import RouteTables
+from cosmodrome.namesrv.tls_settings import ServerTls, client_tls
 from cosmodrome.protocol.codes import RequestCode
 from cosmodrome.protocol.command import request
 from cosmodrome.protocol.ext_fields import encode_ext_fields
 from cosmodrome.transport.client import RemotingClient
 from cosmodrome.transport.connection import ConnectionOptions
 from cosmodrome.transport.dispatch import Dispatcher, Peer
+from cosmodrome.transport.entrance import EntrancePolicy
 from cosmodrome.transport.server import ListenOptions, RemotingServer
 
 NOTICE_TIMEOUT_S: Final = 0.3
 DRAIN_TIMEOUT_S: Final = 5.0
+TLS_WATCH_INTERVAL_S: Final = 0.5
 _PAUSE_NOTICED_S: Final = 1.0
 
 
@@ -74,11 +79,14 @@ class NameServer:
         self._publish: Publish = publish or (lambda _: None)
         self._tables = RouteTables(_table_options(config))
         self._client = RemotingClient()
+        self._tls: ServerTls | None = None
         self._server: RemotingServer | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._scan: asyncio.TimerHandle | None = None
         self._scan_interval_ms = 0
+        self._given_back_at = 0
         self._ready: asyncio.TimerHandle | None = None
+        self._tls_watch: asyncio.TimerHandle | None = None
         self._started_s = 0.0
         self._is_stopping = False
 
@@ -93,18 +101,25 @@ class NameServer:
         Raises:
             BindError: The address could not be had.
             StorageError: A file of ours cannot be used.
+            TlsError: A certificate or key cannot be used.
+            ConfigError: `tls.config.file` cannot be used.
         """
         config = self._config.current
         kv_config = load_kv_config(Path(config.kv_config_path), time.time_ns() // 1_000_000)
+        tls = self._tls = ServerTls(config)
+        self._client = RemotingClient(tls=client_tls(config))
         self._started_s = asyncio.get_running_loop().time()
         self._server = RemotingServer(
             Dispatcher(self._gate().guarded(self._processors(kv_config).by_code())),
-            _listen_options(config),
+            _listen_options(config, tls.policy),
             self._connection_lost,
+            lambda peer, reason: self._publish(ConnectionRefused(peer=peer.address, reason=reason)),
         )
         await self._server.start()
+        self._config.port_bound(int(self.address.rpartition(":")[2]))
         self._config.subscribe(self._config_changed)
         self._schedule_scan()
+        self._watch_tls_files()
         self._publish(ServerStarted(address=self.address, pid=os.getpid()))
         self._announce_ready()
 
@@ -121,7 +136,7 @@ class NameServer:
             server.dispatcher.is_draining = True
             await asyncio.sleep(config.shutdown_wait_time_seconds)
         self._is_stopping = True
-        for timer in (self._scan, self._ready):
+        for timer in (self._scan, self._ready, self._tls_watch):
             if timer is not None:
                 timer.cancel()
         await server.stop_listening()
@@ -215,7 +230,20 @@ class NameServer:
         if late_s > _PAUSE_NOTICED_S:
             self._tables.postpone_expiry(int(late_s * 1000))
         self._carry_out(self._tables.expire(_steady_ms()))
+        self._give_memory_back()
         self._schedule_scan()
+
+    def _give_memory_back(self) -> None:
+        """Shrink with the tables, when they have dropped a lot since the last time."""
+        dropped = self._tables.dropped_count
+        if dropped - self._given_back_at >= WORTH_GIVING_BACK_ENTRIES:
+            self._given_back_at = dropped
+            give_back()
+
+    def _watch_tls_files(self) -> None:
+        if self._tls is not None and self._tls.has_files:
+            self._tls.refresh()
+            self._tls_watch = asyncio.get_running_loop().call_later(TLS_WATCH_INTERVAL_S, self._watch_tls_files)
 
     def _announce_ready(self) -> None:
         config = self._config.current
@@ -243,7 +271,7 @@ def _table_options(config: NamesrvConfig) -> TableOptions:
     )
 
 
-def _listen_options(config: NamesrvConfig) -> ListenOptions:
+def _listen_options(config: NamesrvConfig, entrance: EntrancePolicy) -> ListenOptions:
     return ListenOptions(
         host=config.bind_address,
         port=config.listen_port,
@@ -255,6 +283,7 @@ def _listen_options(config: NamesrvConfig) -> ListenOptions:
             receive_buffer_bytes=config.server_socket_rcv_buf_size,
             high_water_bytes=config.write_buffer_high_water_mark,
             low_water_bytes=config.write_buffer_low_water_mark,
+            entrance=entrance,
         ),
     )
 

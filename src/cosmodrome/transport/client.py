@@ -6,6 +6,7 @@ Must not know: what requests mean.
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Callable
 from typing import Final, cast
 
@@ -27,8 +28,11 @@ class RemotingClient:
     The opaque of a command that is sent is replaced by one of the connection's own.
     """
 
-    def __init__(self, idle_limit_s: float = DEFAULT_IDLE_LIMIT_S) -> None:
+    def __init__(
+        self, idle_limit_s: float = DEFAULT_IDLE_LIMIT_S, tls: Callable[[], ssl.SSLContext] | None = None
+    ) -> None:
         self._idle_limit_s = idle_limit_s
+        self._tls = tls
         self._channels: dict[str, _Channel] = {}
         self._connecting: dict[str, asyncio.Task[_Channel]] = {}
 
@@ -85,7 +89,11 @@ class RemotingClient:
         loop = asyncio.get_running_loop()
         try:
             _, channel = await loop.create_connection(
-                lambda: _Channel(address, self._idle_limit_s, self._forget), host.strip("[]"), int(port)
+                lambda: _Channel(address, self._idle_limit_s, self._forget),
+                host.strip("[]"),
+                int(port),
+                ssl=None if self._tls is None else self._tls(),
+                server_hostname=None if self._tls is None else "",
             )
         except (OSError, ValueError) as error:
             raise ConnectError(f"cannot connect to {address}: {error}") from error

@@ -9,13 +9,14 @@ import logging
 import socket
 import struct
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
-from cosmodrome.errors import ProtocolError
+from cosmodrome.errors import GreetingRefusedError, ProtocolError
 from cosmodrome.protocol.command import RemotingCommand, decode_command, encode_command
 from cosmodrome.protocol.frame import DEFAULT_MAX_FRAME_BYTES, FrameDecoder
 from cosmodrome.transport.dispatch import Answer, Peer
+from cosmodrome.transport.entrance import Entrance, EntrancePolicy
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ class ConnectionOptions:
     receive_buffer_bytes: int = 0
     high_water_bytes: int = 0
     low_water_bytes: int = 0
+    entrance: EntrancePolicy = field(default_factory=EntrancePolicy)
 
 
 class ConnectionOwner(Protocol):
@@ -60,6 +62,7 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_clock",
         "_decoder",
+        "_entrance",
         "_has_peer_finished",
         "_is_closing",
         "_is_paused",
@@ -67,6 +70,7 @@ class Connection(asyncio.Protocol):
         "_owner",
         "_task",
         "_transport",
+        "entering_since_s",
         "last_active_s",
         "peer",
     )
@@ -75,6 +79,7 @@ class Connection(asyncio.Protocol):
         self._owner = owner
         self._options = options
         self._decoder = FrameDecoder(options.max_frame_bytes)
+        self._entrance: Entrance | None = Entrance(options.entrance)
         self._transport: asyncio.Transport | None = None
         self._clock: Callable[[], float] = asyncio.get_running_loop().time
         self._task: asyncio.Task[None] | None = None
@@ -83,6 +88,8 @@ class Connection(asyncio.Protocol):
         self._has_peer_finished = False
         self.peer = Peer(connection_id, "unknown")
         self.last_active_s = self._clock()
+        self.entering_since_s: float | None = None
+        """Since when its first bytes wait for the rest of a greeting or handshake; None when they do not."""
 
     @property
     def work(self) -> asyncio.Task[None] | None:
@@ -93,7 +100,8 @@ class Connection(asyncio.Protocol):
         """Begin."""
         stream = cast("asyncio.Transport", transport)  # uvloop's is one in all but its base class
         self._transport = stream
-        self.peer = Peer(self.peer.connection_id, format_address(stream.get_extra_info("peername")))
+        address = format_address(stream.get_extra_info("peername"))
+        self.peer = Peer(self.peer.connection_id, address, address)
         sock = stream.get_extra_info("socket")
         if sock is not None:
             _set_socket_options(sock, self._options)
@@ -104,9 +112,45 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Take what the peer sent."""
         self.last_active_s = self._clock()
-        self._decoder.feed(data)
-        if self._task is None and not self._is_paused:
-            self._answer_frames()
+        if self._entrance is not None:
+            data = self._let_in(self._entrance, data)
+        if data:
+            self._decoder.feed(data)
+            if self._task is None and not self._is_paused:
+                self._answer_frames()
+
+    def _let_in(self, entrance: Entrance, data: bytes) -> bytes:
+        """Pass bytes through the layers below the frames, and give what is for the frames."""
+        try:
+            admitted = entrance.receive(data)
+        except ProtocolError as error:
+            if isinstance(error, GreetingRefusedError) and error.reply:
+                self._send(error.reply)
+            self._entrance = None
+            self._refuse(error)
+            return b""
+        if admitted.wire:
+            self._send(admitted.wire)
+        if entrance.is_open or admitted.end is not None:
+            self.entering_since_s = None
+        elif self.entering_since_s is None:
+            self.entering_since_s = self.last_active_s
+        if entrance.source and self.peer.address == self.peer.socket_address:
+            self.peer = self.peer._replace(address=entrance.source)
+        if entrance.is_bare:
+            self._entrance = None
+        if admitted.end is not None:
+            self._has_peer_finished = True
+            asyncio.get_running_loop().call_soon(self._go_on)
+        return admitted.plain
+
+    def _send(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def _refuse(self, error: ProtocolError) -> None:
+        self._owner.protocol_error(self, error)
+        self.close()
 
     def eof_received(self) -> bool:
         """Close our side too, once what the peer asked is answered and sent."""
@@ -143,8 +187,10 @@ class Connection(asyncio.Protocol):
         self._is_closing = True
         if self._transport.get_write_buffer_size() > 0 and self._is_paused:
             self.reset()
-        else:
-            self._transport.close()
+            return
+        if self._entrance is not None:
+            self._send(self._entrance.close())
+        self._transport.close()
 
     def reset(self) -> None:
         """End at once. The peer is told by a reset, even one that does not read: nothing stays in the kernel."""
@@ -175,8 +221,7 @@ class Connection(asyncio.Protocol):
                     answers, size = [], 0
         except ProtocolError as error:
             self._write(answers)
-            self._owner.protocol_error(self, error)
-            self.close()
+            self._refuse(error)
             return
         self._write(answers)
 
@@ -218,9 +263,11 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _write(self, answers: list[bytes]) -> None:
-        if answers and self._transport is not None:
-            self.last_active_s = self._clock()
-            self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
+        if not answers:
+            return
+        self.last_active_s = self._clock()
+        data = answers[0] if len(answers) == 1 else b"".join(answers)
+        self._send(data if self._entrance is None else self._entrance.send(data))
 
 
 def _set_socket_options(sock: socket.socket, options: ConnectionOptions) -> None:

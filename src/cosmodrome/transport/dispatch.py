@@ -17,10 +17,15 @@ logger = logging.getLogger(__name__)
 
 
 class Peer(NamedTuple):
-    """Who sent a request: a number that names the connection, and its address as `host:port`."""
+    """Who sent a request.
+
+    `connection_id` names the connection. `address` is the peer as `host:port`, as a PROXY header names it if there
+    was one; `socket_address` is the other end of the socket, which nobody can invent.
+    """
 
     connection_id: int
     address: str
+    socket_address: str = ""
 
 
 Answer = RemotingCommand | Awaitable[RemotingCommand]

@@ -44,18 +44,9 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 def bind_error(host: str, port: int, error: OSError) -> BindError:
-    """Say why an address could not be had, and what to do."""
+    """Say that an address could not be had. What to do about it is for who knows the configuration."""
     reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
-    taken = error.errno == errno.EADDRINUSE
-    another = port + 10 if port + 10 in _PORTS else 0
-    remedy = {
-        errno.EADDRINUSE: f"stop it, or choose a port: cosmodrome namesrv --listenPort {another}",
-        errno.EACCES: "choose a port of 1024 or above: cosmodrome namesrv --listenPort 9876",
-        errno.EADDRNOTAVAIL: "choose an address of this host, or 0.0.0.0 for all: --bindAddress 0.0.0.0",
-        errno.EINVAL: "choose a port between 1 and 65535, or 0 for any free one: --listenPort 9876",
-    }.get(error.errno or 0, "choose another address: --bindAddress 0.0.0.0")
-    why = "another process is listening there." if taken else None
-    return BindError(f"cannot listen on {host}:{port}: {reason}.", why=why, remedy=remedy)
+    return BindError(f"cannot listen on {host}:{port}: {reason}.")
 
 
 def _dual_stack_socket(port: int) -> socket.socket:

@@ -30,6 +30,7 @@ class ListenOptions:
     port: int = 9876
     backlog: int = 1024
     max_idle_s: float = 120
+    greeting_timeout_s: float = 10
     connection: ConnectionOptions = field(default_factory=ConnectionOptions)
 
 
@@ -41,11 +42,13 @@ class RemotingServer:
         dispatcher: Dispatcher,
         options: ListenOptions,
         on_connection_lost: Callable[[Peer], None] = lambda _: None,
+        on_protocol_error: Callable[[Peer, str], None] = lambda _peer, _reason: None,
     ) -> None:
         self.dispatcher = dispatcher
         self._options = options
         self._max_idle_s = options.max_idle_s
         self._on_connection_lost = on_connection_lost
+        self._on_protocol_error = on_protocol_error
         self._server: asyncio.Server | None = None
         self._connections: dict[int, Connection] = {}
         self._last_connection_id = 0
@@ -141,7 +144,7 @@ class RemotingServer:
 
     def protocol_error(self, connection: Connection, error: ProtocolError) -> None:
         """Take note that a peer does not speak the protocol (ConnectionOwner)."""
-        logger.warning("closing connection of %s: %s", connection.peer.address, str(error)[:_MAX_LOG_DETAIL])
+        self._on_protocol_error(connection.peer, str(error)[:_MAX_LOG_DETAIL])
 
     def _new_connection(self) -> Connection:
         self._last_connection_id += 1
@@ -164,9 +167,17 @@ class RemotingServer:
                 connection.last_active_s += late_s
         oldest_s = now_s - self._max_idle_s if self._max_idle_s else float("-inf")
         for connection in [one for one in self._connections.values() if one.last_active_s < oldest_s]:
-            logger.info("closing connection of %s: idle for %g s", connection.peer.address, self._max_idle_s)
+            logger.debug("closing connection of %s: idle for %g s", connection.peer.address, self._max_idle_s)
             connection.close()
+        self._close_undecided(now_s - self._options.greeting_timeout_s)
         self._schedule_sweep()
+
+    def _close_undecided(self, oldest_s: float) -> None:
+        """Close connections whose greeting or handshake began long ago and is not over."""
+        for connection in list(self._connections.values()):
+            if connection.entering_since_s is not None and connection.entering_since_s < oldest_s:
+                self.protocol_error(connection, ProtocolError("the greeting or TLS handshake takes too long"))
+                connection.close()
 
 
 def _bound_address(options: ListenOptions, name: tuple[object, ...]) -> str:

@@ -58,6 +58,8 @@ def _told(change: ConfigChange, overridden: tuple[str, ...]) -> str | None:
     parts = []
     if change.needs_restart:
         parts.append(f"in effect after a restart: {', '.join(change.needs_restart)}")
+    if change.without_effect:
+        parts.append(f"kept without effect: {', '.join(change.without_effect)}")
     if overridden:
         parts.append(f"environment or command line will override at the next start: {', '.join(overridden)}")
     return "; ".join(parts) or None

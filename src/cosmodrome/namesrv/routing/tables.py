@@ -74,6 +74,11 @@ class RouteTables:
         for group in self._brokers:
             self._touch(group.broker_name)
 
+    @property
+    def dropped_count(self) -> int:
+        """How many pairs of topic and broker were dropped so far."""
+        return self._queues.dropped_count
+
     def live_brokers(self) -> Iterable[BrokerLiveInfo]:
         """Give the live brokers."""
         return iter(self._live)

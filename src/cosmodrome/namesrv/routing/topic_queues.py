@@ -19,6 +19,8 @@ class TopicQueues:
 
     def __init__(self) -> None:
         self._topics: dict[str, dict[str, QueueData]] = {}
+        self.dropped_count = 0
+        """How many QueueData were dropped so far."""
         self._topics_by_broker: dict[str, set[str]] = {}
         self._mappings: dict[str, dict[str, TopicQueueMappingInfo]] = {}
         self._mapped_topics_by_broker: dict[str, set[str]] = {}
@@ -98,6 +100,7 @@ class TopicQueues:
         return lost
 
     def _unlink(self, topic: str, broker_name: str) -> None:
+        self.dropped_count += 1
         topics = self._topics_by_broker[broker_name]
         topics.discard(topic)
         if not topics:
