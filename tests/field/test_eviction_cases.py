@@ -195,16 +195,15 @@ def test_F034_only_silent_connections_are_closed_at_the_limit(own_server: StartS
         for peer in halves:
             peer.send(whole[: len(whole) // 2])
         waiting, closed_after = [*silent, *halves], []
-        while time.monotonic() - begin < 2 * limit_s + 1:
+        while waiting or time.monotonic() - begin < 1.5 * limit_s + 0.5:
+            assert time.monotonic() - begin < 3 * limit_s, f"{len(waiting)} silent connections are still open"
             for peer in active:
                 assert peer.routed(names("T")).brokers == {broker.name: {MASTER: broker.addr}}
             of_broker.heartbeat(broker)
-            for peer in is_readable(waiting, seconds=limit_s / 10):
-                assert isinstance(peer, Peer)
-                peer.expect_closed(1)
+            for closed in is_readable(waiting, seconds=limit_s / 10):
+                closed.expect_closed(1)
                 closed_after.append(time.monotonic() - begin)
-                waiting.remove(peer)
-        assert not waiting, f"{len(waiting)} silent connections are still open"
+                waiting = [peer for peer in waiting if peer is not closed]
         assert len(closed_after) == silent_count + half_count
         assert limit_s - 1 <= min(closed_after), closed_after
         assert max(closed_after) <= limit_s + 1, closed_after
@@ -216,7 +215,7 @@ def test_F034_the_limit_is_documented(pytestconfig: pytest.Config) -> None:
 
 
 def test_F035_a_broker_that_speaks_is_never_scanned_away(own_server: StartServer, names: Names) -> None:
-    timeout_s = 2.0
+    timeout_s = 1.0
     server = own_server(scanNotActiveBrokerInterval=50)
     broker = names.broker(heartbeat_timeout_millis=int(timeout_s * 1000))
     with Peer(server.address) as peer, Peer(server.address) as client:
@@ -227,7 +226,7 @@ def test_F035_a_broker_that_speaks_is_never_scanned_away(own_server: StartServer
             nonlocal next_beat
             if time.monotonic() >= next_beat:
                 peer.heartbeat(broker)
-                next_beat += 0.5
+                next_beat += timeout_s / 4
             assert client.routed(names("T")).brokers == {broker.name: {MASTER: broker.addr}}
             return time.monotonic() - begin > 2.5 * timeout_s
 
@@ -235,18 +234,16 @@ def test_F035_a_broker_that_speaks_is_never_scanned_away(own_server: StartServer
 
 
 def test_F035_the_scan_is_a_period_in_milliseconds_from_the_start(own_server: StartServer, names: Names) -> None:
-    period_s = 2.0
+    period_s = 1.5
     before_start = time.monotonic()
     server = own_server(scanNotActiveBrokerInterval=int(period_s * 1000))
     ready = time.monotonic()
-    with Peer(server.address) as peer, Peer(server.address) as client:
+    with Peer(server.address) as client:
         for round_number in (1, 2):
-            name = f"broker-{round_number}"
-            peer = Peer(server.address)
-            peer.registered(names.broker(name, heartbeat_timeout_millis=0), [])
-            wait_until(lambda name=name: names(name) not in client.cluster().brokers, "a scan", within_s=period_s + 2)
-            scanned = time.monotonic()
-            peer.close()
+            with Peer(server.address) as peer:
+                peer.registered(names.broker(heartbeat_timeout_millis=0), [])
+                wait_until(lambda: names("broker-a") not in client.cluster().brokers, "a scan", within_s=period_s + 2)
+                scanned = time.monotonic()
             assert scanned >= before_start + round_number * period_s
             assert scanned <= ready + round_number * period_s + 1
 
