@@ -48,7 +48,7 @@ from cosmodrome.transport.dispatch import Dispatcher, Peer
 from cosmodrome.transport.entrance import EntrancePolicy
 from cosmodrome.transport.server import ListenOptions, RemotingServer
 
-NOTICE_TIMEOUT_S: Final = 0.3
+NOTICE_TIMEOUT_S: Final = 3.0
 DRAIN_TIMEOUT_S: Final = 5.0
 TLS_WATCH_INTERVAL_S: Final = 0.5
 _PAUSE_NOTICED_S: Final = 1.0
