@@ -298,7 +298,8 @@ class Owner:
 
 def config_in(folder: Path, **values: Any) -> NamesrvConfig:
     """Give a configuration that listens on a free port of loopback and keeps its files in `folder`."""
-    return NamesrvConfig(**({"bind_address": "127.0.0.1", "listen_port": 0, "data_dir": str(folder)} | values))
+    settings: dict[str, Any] = {"bind_address": "127.0.0.1", "listen_port": 0, "data_dir": str(folder)}
+    return NamesrvConfig(**(settings | values))
 
 
 @dataclass
