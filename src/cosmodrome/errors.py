@@ -16,6 +16,7 @@
         │   └── PropertiesError    a properties text that cannot be read at all
         ├── BindError              NS-BIND
         ├── TlsError               NS-TLS
+        │   └── TlsKeyError        NS-TLS-KEY
         └── StorageError           NS-STORAGE
 
 Our own misuse raises ValueError, TypeError or AssertionError.
@@ -155,6 +156,12 @@ class TlsError(OperatorError):
 
     ERROR_ID = "NS-TLS"
     exit_code = 78
+
+
+class TlsKeyError(TlsError):
+    """A private key that cannot be read: a password is missing or wrong, or its encryption is not supported."""
+
+    ERROR_ID = "NS-TLS-KEY"
 
 
 class StorageError(OperatorError):

@@ -1,11 +1,11 @@
 """Certificates for tests, made anew in each run."""
 
 import ssl
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import trustme
+from cryptography.hazmat.primitives import serialization
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,18 @@ def write_pair(pair: Pair, certificate: trustme.LeafCert) -> None:
 
 
 def encrypt_key(pair: Pair, password: str) -> None:
-    """Encrypt the key of a pair as the openssl command does today."""
-    command = ["openssl", "pkcs8", "-topk8", "-v2", "aes-256-cbc", "-in", str(pair.key), "-passout", f"pass:{password}"]
-    done = subprocess.run(command, check=True, capture_output=True)
-    pair.key.write_bytes(done.stdout)
+    """Encrypt the key of a pair as is usual today."""
+    key = serialization.load_pem_private_key(pair.key.read_bytes(), None)
+    encryption = serialization.BestAvailableEncryption(password.encode())
+    form = serialization.PrivateFormat.PKCS8
+    pair.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, encryption))
+
+
+def apache_guide_pair() -> Pair:
+    """Give a pair whose key is encrypted as Apache's TLS guide says, with PBE-SHA1-RC4-128; its password is `secret`.
+
+    No current tool makes such a key without its legacy parts, so this one was made once.
+    """
+    folder = Path(__file__).with_name("keys")
+    cert = folder / "apache-guide-certificate.pem"
+    return Pair(cert=cert, key=folder / "apache-guide-key.pem", trust=cert)

@@ -34,5 +34,5 @@ class Names:
 class StartServer(Protocol):
     """Starts a server for one test, or gives a shared one."""
 
-    def __call__(self, **config: object) -> ServerProcess:
-        """Return a running server with these configuration keys."""
+    def __call__(self, *flags: str, **config: object) -> ServerProcess:
+        """Return a running server with these flags and configuration keys."""

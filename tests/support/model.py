@@ -137,9 +137,7 @@ class Model:
         if replaced not in (None, who.addr):  # F4
             self.live = [row for row in self.live if (row.name, row.addr) != (who.broker_name, replaced)]
         group.addrs[who.broker_id] = who.addr
-        is_prime = (
-            who.enable_acting_master is not None and who.broker_id != 0 and who.broker_id == min(group.addrs)
-        )
+        is_prime = who.enable_acting_master is not None and who.broker_id != 0 and who.broker_id == min(group.addrs)
         if who.broker_id == 0 or is_prime:
             is_new = replaced is None or known is None or known.version != table.data_version
             self._take_topics(registration, group, is_prime=is_prime, is_new=is_new)
@@ -263,7 +261,9 @@ class Model:
 
     def connection_closed(self, connection: int) -> list[Notice]:
         """F6: all of them, in the order of their keys."""
-        rows = sorted((row for row in self.live if row.connection == connection), key=lambda row: (row.cluster, row.addr))
+        rows = sorted(
+            (row for row in self.live if row.connection == connection), key=lambda row: (row.cluster, row.addr)
+        )
         return [notice for row in rows for notice in self._leave(row.name, row.addr)]
 
     def heartbeat(self, cluster: str, addr: str, now_ms: int) -> Live | None:
@@ -315,9 +315,7 @@ class Model:
 
     def topics_with_flags(self, wanted: int, unwanted: int) -> set[str]:
         firsts = {topic: next(row for row in self.queues if row.topic == topic) for topic in self.topics()}
-        return {
-            topic for topic, row in firsts.items() if row.flag & wanted == wanted and row.flag & unwanted == 0
-        }
+        return {topic for topic, row in firsts.items() if row.flag & wanted == wanted and row.flag & unwanted == 0}
 
     def route(self, topic: str, order: str | None = None) -> dict[str, Any] | None:
         """7.7."""

@@ -5,14 +5,11 @@ Must not know: when a throw-away certificate will do.
 """
 
 import datetime as dt
-import os
 import ssl
-import tempfile
-from pathlib import Path
 from typing import Final
 
 from cosmodrome.errors import TlsError
-from cosmodrome.transport.tls import TlsFiles, server_context
+from cosmodrome.transport.tls import TlsFiles, private_file, server_context
 
 _DAYS_VALID: Final = 365
 _COMMON_NAME: Final = "cosmodrome throw-away certificate"
@@ -25,13 +22,8 @@ def throw_away_server_context() -> ssl.SSLContext:
         TlsError: The extra is not installed.
     """
     certificate, key = _self_signed()
-    with tempfile.TemporaryDirectory(prefix="cosmodrome-tls-") as folder:
-        cert_path, key_path = Path(folder, "certificate.pem"), Path(folder, "key.pem")
-        cert_path.write_bytes(certificate)
-        descriptor = os.open(key_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(key)
-        return server_context(TlsFiles(cert_path=str(cert_path), key_path=str(key_path)))
+    with private_file(certificate) as cert_path, private_file(key) as key_path:
+        return server_context(TlsFiles(cert_path=cert_path, key_path=key_path))
 
 
 def _self_signed() -> tuple[bytes, bytes]:

@@ -7,11 +7,13 @@ Must not know: sockets; who decides that a connection is encrypted.
 import contextlib
 import os
 import ssl
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from cosmodrome.errors import TlsError
+from cosmodrome.errors import TlsError, TlsKeyError
+from cosmodrome.transport.legacy_keys import decrypted_key
 
 _READ_BYTES: Final = 256 * 1024
 _MINIMUM_VERSION: Final = ssl.TLSVersion.TLSv1_2
@@ -88,35 +90,55 @@ def _load_pair(context: ssl.SSLContext, cert_path: str, key_path: str | None, pa
     try:
         context.load_cert_chain(cert_path, key_path, password or no_password)
     except _PasswordWantedError:
-        raise TlsError(
+        raise TlsKeyError(
             f"cannot read the private key {key_path or cert_path}.",
             why="it is encrypted, and no password is given.",
             remedy="set tls.server.keyPassword, or decrypt it: openssl pkcs8 -in OLD -out NEW",
         ) from None
     except (OSError, ssl.SSLError) as error:
-        raise _pair_error(cert_path, key_path or cert_path, error) from error
+        key = decrypted_key(key_path, password) if key_path and password and _is_encrypted(key_path) else None
+        if key is None:
+            raise _pair_error(cert_path, key_path or cert_path, error) from error
+        _load_decrypted(context, cert_path, key)
 
 
 class _PasswordWantedError(Exception):
     """OpenSSL asks for a password that we do not have."""
 
 
+def _load_decrypted(context: ssl.SSLContext, cert_path: str, key: bytes) -> None:
+    with private_file(key) as key_path:
+        try:
+            context.load_cert_chain(cert_path, key_path)
+        except (OSError, ssl.SSLError) as error:
+            raise _pair_error(cert_path, key_path, error) from error
+
+
+@contextlib.contextmanager
+def private_file(data: bytes) -> Iterator[str]:
+    """Give the path of a file that only this user can read, for as long as the context lasts."""
+    with tempfile.TemporaryDirectory(prefix="cosmodrome-tls-") as folder:
+        path = os.path.join(folder, "private")  # noqa: PTH118 -- OpenSSL takes text
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        yield path
+
+
 def _pair_error(cert_path: str, key_path: str, error: Exception) -> TlsError:
     for path in (cert_path, key_path):
         if not os.access(path, os.R_OK):
-            remedy = "check the path and its permissions."
-            return TlsError(f"cannot read {path}.", why=_reason(error), remedy=remedy)
-    reason = getattr(error, "reason", None) or ""
-    if "MISMATCH" in reason:
+            return TlsError(f"cannot read {path}.", why=_reason(error), remedy="check the path and its permissions.")
+    if "MISMATCH" in (getattr(error, "reason", None) or ""):
         why = "the key does not belong to the certificate."
         return TlsError(f"{key_path} and {cert_path} are no pair.", why=why, remedy="replace both together.")
     if _is_encrypted(key_path):
-        return TlsError(
+        return TlsKeyError(
             f"cannot read the private key {key_path}.",
-            why=f"the password is wrong, or it is encrypted in a way that OpenSSL 3 no longer supports ({reason}); "
-            "keys made with Apache's TLS guide use PBE-SHA1-RC4-128.",
-            remedy="openssl pkcs8 -in OLD -provider legacy -provider default | "
-            "openssl pkcs8 -topk8 -v2 aes-256-cbc -out NEW",
+            why="the password is wrong, or the key is encrypted in a way that OpenSSL 3 no longer supports, "
+            "such as PBE-SHA1-RC4-128 of Apache's TLS guide.",
+            remedy="pip install 'cosmodrome[tls]'   or   openssl pkcs8 -topk8 -v2 aes-256-cbc "
+            "-provider legacy -provider default -in OLD -out NEW",
         )
     return TlsError(
         f"cannot use the certificate {cert_path} with the key {key_path}.",

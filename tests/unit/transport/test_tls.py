@@ -5,9 +5,9 @@ import ssl
 from pathlib import Path
 
 import pytest
-from tests.support.certificates import Pair, encrypt_key, make_pair
+from tests.support.certificates import Pair, apache_guide_pair, encrypt_key, make_pair
 
-from cosmodrome.errors import TlsError
+from cosmodrome.errors import TlsError, TlsKeyError
 from cosmodrome.transport.throw_away import throw_away_server_context
 from cosmodrome.transport.tls import TlsFiles, TlsSession, WatchedContext, client_context, server_context
 
@@ -122,15 +122,27 @@ def test_a_key_with_a_password(pair: Pair) -> None:
     assert missing.value.why == "it is encrypted, and no password is given."
 
 
-def test_a_key_of_apache_s_own_guide_is_explained(pair: Pair) -> None:
-    """RC4 with PKCS#8, which OpenSSL 3 does not decrypt; a wrong password looks the same to it."""
-    encrypt_key(pair, "secret")
-    wrong = TlsFiles(cert_path=str(pair.cert), key_path=str(pair.key), key_password="wrong")  # noqa: S106 # as above
+def test_a_key_of_apache_s_own_guide_loads_with_the_extra_or_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """RC4 in PKCS#8, which OpenSSL 3 does not decrypt by itself."""
+    pair = apache_guide_pair()
+    good = TlsFiles(cert_path=str(pair.cert), key_path=str(pair.key), key_password="secret")  # noqa: S106 # made here
 
-    with pytest.raises(TlsError) as error:
-        server_context(wrong)
+    assert server_context(good)
+
+    monkeypatch.setattr("cosmodrome.transport.tls.decrypted_key", lambda *_: None)
+    with pytest.raises(TlsKeyError) as error:
+        server_context(good)
     assert "PBE-SHA1-RC4-128" in (error.value.why or "")
+    assert "cosmodrome[tls]" in (error.value.remedy or "")
     assert "-provider legacy" in (error.value.remedy or "")
+
+
+def test_a_wrong_password(pair: Pair) -> None:
+    encrypt_key(pair, "secret")
+    wrong = TlsFiles(cert_path=str(pair.cert), key_path=str(pair.key), key_password="wrong")  # noqa: S106 # made here
+
+    with pytest.raises(TlsKeyError, match="cannot read the private key"):
+        server_context(wrong)
 
 
 def test_missing_files_and_strangers_are_named(pair: Pair, tmp_path: Path) -> None:
