@@ -69,50 +69,43 @@ class ServerStopped(Event, frozen=True, kw_only=True, gc=False):
     reason: str
 
 
-class BrokerRegistered(Event, frozen=True, kw_only=True, gc=False):
-    """A broker address that was not known before registered."""
+class BrokerEvent(Event, frozen=True, kw_only=True, gc=False):
+    """Something about one address of a broker group."""
 
-    NAME = "broker.registered"
     cluster: str
     broker: str
     id: int
     addr: str
+
+
+class BrokerRegistered(BrokerEvent, frozen=True, kw_only=True, gc=False):
+    """A broker address that was not known before registered."""
+
+    NAME = "broker.registered"
     topics: int
     peer: str | None = None
 
 
-class BrokerChanged(Event, frozen=True, kw_only=True, gc=False):
+class BrokerChanged(BrokerEvent, frozen=True, kw_only=True, gc=False):
     """A known broker registered something else than before: its id, name, or table."""
 
     NAME = "broker.changed"
-    cluster: str
-    broker: str
-    id: int
-    addr: str
     what: str
 
 
-class BrokerRefused(Event, frozen=True, kw_only=True, gc=False):
+class BrokerRefused(BrokerEvent, frozen=True, kw_only=True, gc=False):
     """A registration changed nothing, for the reason given."""
 
     NAME = "broker.refused"
     LEVEL = logging.WARNING
-    cluster: str
-    broker: str
-    id: int
-    addr: str
     reason: str
 
 
-class BrokerUnregistered(Event, frozen=True, kw_only=True, gc=False):
+class BrokerUnregistered(BrokerEvent, frozen=True, kw_only=True, gc=False):
     """A broker address left, by its own request, with its connection, or by silence."""
 
     NAME = "broker.unregistered"
     LEVEL = logging.WARNING
-    cluster: str
-    broker: str
-    id: int
-    addr: str
     reason: str
     last_heartbeat_s: float | None = None
     topics_lost: int = 0
