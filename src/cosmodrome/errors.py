@@ -11,6 +11,13 @@
     ├── RemotingError              a request of ours got no answer
     │   ├── ConnectError
     │   └── RequestTimeoutError
+    ├── AnswerError                a request of ours got an answer that is of no use; names the address
+    │   ├── RefusedError           another code than SUCCESS
+    │   │   ├── NotFoundError      no such topic, key or namespace
+    │   │   ├── NotPermittedError  policy forbids it
+    │   │   ├── NotReadyError      starting, draining or busy; worth retrying
+    │   │   └── NotSupportedError  unknown there, or switched off
+    │   └── UnreadableAnswerError
     └── OperatorError              something a person must put right; has an id, a reason, an advice, an exit code
         ├── ConfigError            NS-CONFIG
         │   └── PropertiesError    a properties text that cannot be read at all
@@ -67,14 +74,18 @@ class RequestRefusedError(RocketMQError):
     """A request that is answered with another code than SUCCESS.
 
     `remark` goes to the peer. `ext_fields` is what the answer's header carries: None for no header at all,
-    an empty mapping where the reference answers `{}`.
+    an empty mapping where the reference answers `{}`. `is_fault` tells whether the request itself was wrong, which
+    operators want to know; a question that has no answer is none.
     """
 
-    def __init__(self, code: int, remark: str | None, ext_fields: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, code: int, remark: str, ext_fields: dict[str, str] | None = None, *, is_fault: bool = True
+    ) -> None:
         super().__init__(code, remark)
         self.code = code
         self.remark = remark
         self.ext_fields = ext_fields
+        self.is_fault = is_fault
 
 
 class RemotingError(RocketMQError):
@@ -87,6 +98,43 @@ class ConnectError(RemotingError):
 
 class RequestTimeoutError(RemotingError):
     """The peer did not answer, or did not take our bytes, in time."""
+
+
+class AnswerError(RocketMQError):
+    """The answer to a request of ours is of no use. `address` is who gave it."""
+
+    def __init__(self, address: str, text: str) -> None:
+        super().__init__(f"{address}: {text}")
+        self.address = address
+
+
+class RefusedError(AnswerError):
+    """The answer has another code than SUCCESS. `remark` is the peer's text, empty when it gave none."""
+
+    def __init__(self, address: str, code: int, remark: str) -> None:
+        super().__init__(address, f"code {code}: {remark}" if remark else f"code {code}")
+        self.code = code
+        self.remark = remark
+
+
+class NotFoundError(RefusedError):
+    """There is no such topic, key or namespace."""
+
+
+class NotPermittedError(RefusedError):
+    """The peer's policy forbids it."""
+
+
+class NotReadyError(RefusedError):
+    """The peer is starting, draining or busy. The same request may succeed later, or elsewhere."""
+
+
+class NotSupportedError(RefusedError):
+    """The peer does not know this request, or has switched it off."""
+
+
+class UnreadableAnswerError(AnswerError):
+    """The body of a successful answer is not what the request asks for."""
 
 
 class OperatorError(RocketMQError):
@@ -169,3 +217,65 @@ class StorageError(OperatorError):
 
     ERROR_ID = "NS-STORAGE"
     exit_code = 71
+
+
+class AdminError(OperatorError):
+    """An administration command that failed."""
+
+    ERROR_ID = "NS-ADMIN"
+    exit_code = 1
+
+
+class UsageError(AdminError):
+    """The command line cannot be understood."""
+
+    ERROR_ID = "NS-USAGE"
+    exit_code = 2
+
+
+class MissingError(AdminError):
+    """The topic, broker, cluster, key or namespace does not exist."""
+
+    ERROR_ID = "NS-NOT-FOUND"
+    exit_code = 66
+
+
+class UnreachableError(AdminError):
+    """No connection to the server, or none that lasts."""
+
+    ERROR_ID = "NS-UNREACHABLE"
+    exit_code = 69
+
+
+class TlsMismatchError(UnreachableError):
+    """One side speaks TLS and the other does not, or the certificate is not trusted."""
+
+    ERROR_ID = "NS-TLS-MISMATCH"
+
+
+class UnavailableError(AdminError):
+    """Neither this release nor the server has what was asked for."""
+
+    ERROR_ID = "NS-NOT-AVAILABLE"
+    exit_code = 69
+
+
+class NoAnswerError(AdminError):
+    """The server did not answer in time. Worth retrying."""
+
+    ERROR_ID = "NS-TIMEOUT"
+    exit_code = 75
+
+
+class WarmingUpError(AdminError):
+    """The server is up and does not serve yet, or not now. Worth retrying."""
+
+    ERROR_ID = "NS-NOT-READY"
+    exit_code = 75
+
+
+class DeniedError(AdminError):
+    """The server's policy forbids it."""
+
+    ERROR_ID = "NS-DENIED"
+    exit_code = 77

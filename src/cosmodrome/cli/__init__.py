@@ -1,5 +1,5 @@
-"""The command line: `cosmodrome`, and `mqnamesrv` with the flags of Java's script of that name."""
+"""The command line: `cosmodrome`, and `mqnamesrv` and `mqadmin` with the flags of Java's scripts of these names."""
 
-from cosmodrome.cli.commands import main, mqnamesrv
+from cosmodrome.cli.commands import main, mqadmin, mqnamesrv
 
-__all__ = ["main", "mqnamesrv"]
+__all__ = ["main", "mqadmin", "mqnamesrv"]

@@ -39,6 +39,8 @@ def banner(start: Start, host: str) -> str:
         f"  data       {config.data_dir} (KV: {config.kv_config_path})",
         f"  changes    {_policy(config)}",
     ]
+    if config.shadow is not None:
+        lines.append(f"  shadow     {config.shadow:<22} reads go there too, differing answers are reported")
     if config.need_wait_for_service:
         lines.append(f"  routes     refused for {config.wait_seconds_for_service} s (needWaitForService=true)")
     lines.append(

@@ -6,6 +6,7 @@ Must not know: what a command does; that is imported when it runs, so that help 
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
@@ -71,6 +72,8 @@ def cosmodrome() -> None:
 @click.option("--listenPort", "listen_port", metavar="N", help="Port to listen on; 0 takes any free one.")
 @click.option("--bindAddress", "bind_address", metavar="A", help="Address to listen on.")
 @click.option("--data-dir", "--dataDir", "data_dir", metavar="D", help="Folder of the files that the server writes.")
+@click.option("--shadow", metavar="A:P", help="Put every read to this NameServer too, and report differing answers.")
+@click.option("--shadow-report", metavar="F", help="Write what --shadow found here, at the end and on SIGUSR1.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", callback=_settings, help="Set any key.")
 @click.option("--lenient", is_flag=True, help="Ignore unknown configuration keys instead of refusing them.")
 @click.option("--check-config", is_flag=True, help="Check the configuration and exit.")
@@ -107,6 +110,26 @@ def namesrv(**options: Any) -> None:
     run(NamesrvOptions(**options))
 
 
+_PASSED_ON: Final = {"ignore_unknown_options": True, "help_option_names": []}
+"""Of a command whose words are read by a module that is loaded only then."""
+
+
+@cosmodrome.command(add_help_option=False, context_settings=_PASSED_ON)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def admin(words: tuple[str, ...]) -> None:
+    """Administer NameServers, as mqadmin."""
+    _run_admin(words, "cosmodrome admin")
+
+
+@cosmodrome.command(add_help_option=False, context_settings=_PASSED_ON)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def peers(words: tuple[str, ...]) -> None:
+    """Compare NameServers with each other."""
+    from cosmodrome.cli.admin import peers_group, run  # noqa: PLC0415  # help and servers do not need it
+
+    run(peers_group, words, "cosmodrome peers")
+
+
 def main() -> None:
     """Run `cosmodrome` with the arguments of this process; ends the process."""
     _fill_standard_descriptors()
@@ -117,6 +140,19 @@ def mqnamesrv() -> None:
     """Run `mqnamesrv`, which is `cosmodrome namesrv`, with the arguments of this process; ends the process."""
     _fill_standard_descriptors()
     namesrv(sys.argv[1:], prog_name="mqnamesrv")
+
+
+def mqadmin() -> None:
+    """Run `mqadmin`, which is `cosmodrome admin`, with the arguments of this process; ends the process."""
+    _fill_standard_descriptors()
+    _run_admin(sys.argv[1:], "mqadmin")
+
+
+def _run_admin(words: Sequence[str], program: str) -> None:
+    from cosmodrome.cli.admin import admin as group  # noqa: PLC0415  # help and servers do not need it
+    from cosmodrome.cli.admin import run  # noqa: PLC0415
+
+    run(group, words, program)
 
 
 def _fill_standard_descriptors() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cosmodrome.cli.failures import EXIT_OK, end_with
+from cosmodrome.errors import ConfigError
 from cosmodrome.namesrv.config import print_items
 from cosmodrome.namesrv.config_file import ConfigSources, LoadedConfig, Setting, load_config
 from cosmodrome.namesrv.logs import LineWriter, LogFormat, configure_logging
@@ -28,6 +29,8 @@ class NamesrvOptions:
     listen_port: str | None = None
     bind_address: str | None = None
     data_dir: str | None = None
+    shadow: str | None = None
+    shadow_report: str | None = None
     settings: tuple[tuple[str, str], ...] = ()
     lenient: bool = False
     check_config: bool = False
@@ -50,6 +53,7 @@ def flag_settings(options: NamesrvOptions) -> list[Setting]:
         "listenPort": ("--listenPort", options.listen_port),
         "bindAddress": ("--bindAddress", options.bind_address),
         "dataDir": ("--data-dir", options.data_dir),
+        "shadow": ("--shadow", options.shadow),
     }
     return [
         *(Setting(key, text, "--set") for key, text in options.settings),
@@ -66,6 +70,8 @@ def _act(options: NamesrvOptions, began_s: float) -> int:
             lenient=options.lenient,
         )
     )
+    if options.shadow_report is not None and loaded.config.shadow is None:
+        raise ConfigError("--shadow-report has nothing to report.", remedy="name the other server: --shadow HOST:PORT")
     stdout = LineWriter(sys.stdout)
     if options.check_config:
         return _report_check(loaded, stdout)
@@ -86,6 +92,7 @@ def _report_check(loaded: LoadedConfig, stdout: LineWriter) -> int:
 
 def _serve(options: NamesrvOptions, loaded: LoadedConfig, began_s: float) -> int:
     # They load the server and the event loop, which printing and checking do not need.
+    from cosmodrome.cli.reporting import ReportingServer  # noqa: PLC0415
     from cosmodrome.cli.serve import Announcer, Terminal, serve  # noqa: PLC0415
     from cosmodrome.namesrv.server import NameServer  # noqa: PLC0415
 
@@ -105,4 +112,7 @@ def _serve(options: NamesrvOptions, loaded: LoadedConfig, began_s: float) -> int
         ready_fd=options.ready_fd,
         began_s=began_s,
     )
-    return serve(NameServer(loaded.config, config_store=loaded.store, publish=log.publish), announcer)
+    server = NameServer(loaded.config, config_store=loaded.store, publish=log.publish)
+    if options.shadow_report is None:
+        return serve(server, announcer)
+    return serve(ReportingServer(server, Path(options.shadow_report)), announcer)

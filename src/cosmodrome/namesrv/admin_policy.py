@@ -65,7 +65,7 @@ class AdminGate:
                 reason = f"{peer.address} is not in adminAllow (adminPolicy={self._policy})"
                 self._publish(RequestDenied(code=request.code, peer=peer.address, reason=reason))
                 remark = f"request {request.code} is refused: {reason}; the operator can add the address to adminAllow"
-                raise RequestRefusedError(ResponseCode.NO_PERMISSION, remark)
+                raise RequestRefusedError(ResponseCode.NO_PERMISSION, remark, is_fault=False)
             return processor(request, peer)
 
         return gated

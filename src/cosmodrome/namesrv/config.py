@@ -363,6 +363,16 @@ class NamesrvConfig:
     admin_allow: tuple[Network, ...] = option(
         _LOOPBACK, Key(Kind.NETWORKS, _OURS, _RESTART, "where adminPolicy lets changes come from", may_be_empty=True)
     )
+    shadow: str | None = option(
+        None,
+        Key(
+            Kind.ADDRESS,
+            _OURS,
+            _RESTART,
+            "another NameServer: reads go to it too, and differing answers are reported",
+            may_be_empty=True,
+        ),
+    )
 
     def __post_init__(self) -> None:
         """Fill in the paths that depend on others."""
@@ -391,7 +401,7 @@ _UNSET_WHEN_EMPTY: Final = frozenset(
     if each.default is None
 )
 FIXED_BLACK_LIST: Final = ("configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome")
-SECURITY_KEYS: Final = ("adminPolicy", "adminAllow", "dataDir")
+SECURITY_KEYS: Final = ("adminPolicy", "adminAllow", "dataDir", "shadow")
 
 _JAVA_FAMILIES: Final = (Family.NAMESRV, Family.NETTY_SERVER)
 

@@ -27,6 +27,7 @@ BLANKS: Final = "".join(map(chr, range(0x21)))
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+_ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 _LINE_SEPARATORS: Final = "\u0085\u2028\u2029"
 
 
@@ -69,6 +70,7 @@ class Kind(enum.Enum):
     SERIALIZE_TYPE = "JSON or ROCKETMQ"
     ADMIN_POLICY = "compatible, hardened or open"
     NETWORKS = "networks, separated by ;"
+    ADDRESS = "host:port"
     CHOICE = "one of several words"
 
 
@@ -216,6 +218,14 @@ def _read_networks(_key: Key, text: str) -> tuple[Network, ...]:
     return tuple(networks)
 
 
+def _read_address(key: Key, text: str) -> str:
+    address = text.strip(BLANKS)
+    match = _ADDRESS.fullmatch(address)
+    if (match is None or not 0 < int(match[2]) < 65_536) and not (key.may_be_empty and not address):
+        raise ValueError(f"must be one address such as 10.0.0.1:9876, not {_quoted(text)}")
+    return address
+
+
 def _is_control(char: str) -> bool:
     """Tell whether a value must not hold this character. A tab is harmless in files, listings and logs."""
     return (char < " " and char != "\t") or "\x7f" <= char <= "\x9f" or char in _LINE_SEPARATORS
@@ -240,6 +250,7 @@ _READERS: Final[Mapping[Kind, Callable[[Key, str], object]]] = {
     Kind.SERIALIZE_TYPE: _read_serialize_type,
     Kind.ADMIN_POLICY: _read_admin_policy,
     Kind.NETWORKS: _read_networks,
+    Kind.ADDRESS: _read_address,
     Kind.CHOICE: _read_choice,
 }
 

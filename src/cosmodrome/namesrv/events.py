@@ -214,6 +214,24 @@ class RequestDenied(Event, frozen=True, kw_only=True, gc=False):
     reason: str
 
 
+class RequestFailed(Event, frozen=True, kw_only=True, gc=False):
+    """A request could not be served: it was wrong, or of an unknown code."""
+
+    NAME = "request.failed"
+    LEVEL = logging.WARNING
+    code: int
+    peer: str
+    opaque: int
+    reason: str
+
+
+class StorageFailed(RequestFailed, frozen=True, kw_only=True, gc=False):
+    """A request could not be served because of this server's disk."""
+
+    NAME = "storage.failed"
+    LEVEL = logging.ERROR
+
+
 class RouteMissed(Event, frozen=True, kw_only=True, gc=False):
     """A topic was asked for that has no route; at most once a minute per topic."""
 
@@ -249,3 +267,27 @@ class NoticeFailed(Event, frozen=True, kw_only=True, gc=False):
     broker: str
     addr: str
     reason: str
+
+
+class ShadowDifference(Event, frozen=True, kw_only=True, gc=False):
+    """The server that this one shadows answered a read differently, twice; `where` are the places."""
+
+    NAME = "shadow.difference"
+    LEVEL = logging.WARNING
+    code: int
+    question: str
+    where: tuple[str, ...]
+    other: str
+
+
+class ShadowSummary(Event, frozen=True, kw_only=True, gc=False):
+    """What became of the reads of shadow mode since the start; every minute, and at the end."""
+
+    NAME = "shadow.summary"
+    other: str
+    reads: int
+    same: int
+    different: int
+    dropped: int
+    failed: int
+    last_failure: str | None = None

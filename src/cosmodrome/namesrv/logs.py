@@ -40,7 +40,9 @@ _SUBJECTS: Final[Mapping[str, tuple[str, ...]]] = {
     "heartbeat.unknown": ("cluster", "addr"),
     "notice.failed": ("addr",),
     "request.denied": ("code", "peer"),
+    "request.failed": ("code", "peer", "reason"),
     "route.missed": ("topic",),
+    "shadow.difference": ("code", "question"),
 }
 """Kinds that a peer can repeat at will, and the fields that make two of them the same."""
 

@@ -20,10 +20,12 @@ from cosmodrome.namesrv.events import (
     ConnectionRefused,
     NoticeFailed,
     Publish,
+    RequestFailed,
     ServerDraining,
     ServerReady,
     ServerStarted,
     ServerStopped,
+    StorageFailed,
 )
 from cosmodrome.namesrv.kv_config import KVConfigStore, load_kv_config
 from cosmodrome.namesrv.live_config import LiveConfig
@@ -38,13 +40,15 @@ from cosmodrome.namesrv.product_environment import ProductEnvironment, address_s
 from cosmodrome.namesrv.routing.effects import ConnectionId, Effects, MinBrokerIdNotice
 from cosmodrome.namesrv.routing.reader import TableOptions
 from cosmodrome.namesrv.routing.tables import RouteTables
+from cosmodrome.namesrv.shadow.shadow import Shadow
+from cosmodrome.namesrv.shadow.tally import Report
 from cosmodrome.namesrv.tls_settings import ServerTls, client_tls
 from cosmodrome.protocol.codes import RequestCode
 from cosmodrome.protocol.command import request
 from cosmodrome.protocol.ext_fields import encode_ext_fields
 from cosmodrome.transport.client import RemotingClient
 from cosmodrome.transport.connection import ConnectionOptions
-from cosmodrome.transport.dispatch import Dispatcher, Peer
+from cosmodrome.transport.dispatch import Dispatcher, Fault, Peer
 from cosmodrome.transport.entrance import EntrancePolicy
 from cosmodrome.transport.server import ListenOptions, RemotingServer
 
@@ -81,6 +85,7 @@ class NameServer:
         self._client = RemotingClient()
         self._tls: ServerTls | None = None
         self._server: RemotingServer | None = None
+        self._shadow: Shadow | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._scan: asyncio.TimerHandle | None = None
         self._scan_interval_ms = 0
@@ -109,13 +114,17 @@ class NameServer:
         tls = self._tls = ServerTls(config)
         self._client = RemotingClient(tls=client_tls(config))
         self._started_s = asyncio.get_running_loop().time()
+        dispatcher = self._dispatcher(kv_config)
+        dispatcher.on_fault = self._request_failed
         self._server = RemotingServer(
-            Dispatcher(self._gate().guarded(self._processors(kv_config).by_code())),
+            dispatcher,
             _listen_options(config, tls.policy),
             self._connection_lost,
             lambda peer, reason: self._publish(ConnectionRefused(peer=peer.address, reason=reason)),
         )
         await self._server.start()
+        if self._shadow is not None:
+            self._shadow.start()
         self._config.port_bound(int(self.address.rpartition(":")[2]))
         self._config.subscribe(self._config_changed)
         self._schedule_scan()
@@ -142,9 +151,15 @@ class NameServer:
         await server.stop_listening()
         finished = await server.drain(DRAIN_TIMEOUT_S)
         await server.close()
+        if self._shadow is not None:
+            await self._shadow.stop()
         await self._stop_sending()
         self._publish(ServerStopped(reason=reason))
         return StopSummary(brokers=brokers, clients=connections - brokers, finished_requests=finished)
+
+    def shadow_report(self) -> Report | None:
+        """Give what shadow mode has found so far; None without it, and before the start."""
+        return None if self._shadow is None else self._shadow.report()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -165,6 +180,15 @@ class NameServer:
             kv_config=KVConfigProcessor(kv_config, self._publish),
             namesrv_config=NamesrvConfigProcessor(config, self._publish),
         )
+
+    def _dispatcher(self, kv_config: KVConfigStore) -> Dispatcher:
+        config = self._config.started_with
+        processors = self._gate().guarded(self._processors(kv_config).by_code())
+        if config.shadow is None:
+            return Dispatcher(processors)
+        client = RemotingClient(tls=client_tls(config))
+        self._shadow = Shadow(config.shadow, client, processors, self._publish)
+        return self._shadow.dispatcher
 
     def _gate(self) -> AdminGate:
         config = self._config.started_with
@@ -215,6 +239,11 @@ class NameServer:
         if self._tasks:
             await asyncio.wait(self._tasks)
         await self._client.close()
+
+    def _request_failed(self, fault: Fault) -> None:
+        event = StorageFailed if fault.is_ours else RequestFailed
+        request = fault.request
+        self._publish(event(code=request.code, peer=fault.peer.address, opaque=request.opaque, reason=fault.reason))
 
     def _connection_lost(self, peer: Peer) -> None:
         if not self._is_stopping:

@@ -68,6 +68,15 @@ class RequestCode(IntEnum):
     """Sent by the NameServer: the smallest id of a group changed (5.x)."""
 
 
+class BrokerRequestCode(IntEnum):
+    """Requests that the administration commands send to brokers."""
+
+    GET_BROKER_RUNTIME_INFO = 28
+    """Version, load and totals, as a KVTable."""
+    QUERY_TOPIC_CONSUME_BY_WHO = 300
+    """The consumer groups of a topic."""
+
+
 class ResponseCode(IntEnum):
     """The answers of a NameServer."""
 

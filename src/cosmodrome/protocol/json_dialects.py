@@ -15,6 +15,7 @@ from cosmodrome.errors import MalformedBodyError
 from cosmodrome.protocol.json_lenient import LENIENT_MAX_BYTES, parse_lenient_text
 
 _NUMBER_MAX_CHARACTERS: Final = 64
+_TEXT_OR_BARE_KEY: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|([{,])(-?[0-9]+)(?=:)')
 _NUMBER_TEXT: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 _INT32_RANGE: Final = range(-(2**31), 2**31)
 _INT64_RANGE: Final = range(-(2**63), 2**63)
@@ -63,6 +64,22 @@ def parse_lenient(data: bytes) -> Any:
         if len(data) > LENIENT_MAX_BYTES:
             raise MalformedBodyError(f"not standard JSON: {error}") from error
     return parse_lenient_text(data.decode("utf-8", "replace"))
+
+
+def parse_integer_keyed(data: bytes) -> Any:
+    """Read what servers of any release write: as parse_lenient, with bare integer keys at any size.
+
+    Raises:
+        MalformedBodyError: As parse_lenient.
+    """
+    try:
+        return _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return parse_lenient(_TEXT_OR_BARE_KEY.sub(_quoted_key, data))
+
+
+def _quoted_key(found: re.Match[bytes]) -> bytes:
+    return found[0] if found[2] is None else b'%b"%b"' % (found[1], found[2])
 
 
 def to_int32(value: Any, default: int = 0) -> int:

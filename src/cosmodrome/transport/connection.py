@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
 from cosmodrome.errors import GreetingRefusedError, ProtocolError
-from cosmodrome.protocol.command import RemotingCommand, decode_command, encode_command
+from cosmodrome.protocol.codes import ResponseCode
+from cosmodrome.protocol.command import RemotingCommand, decode_command, encode_command, response_to
 from cosmodrome.protocol.frame import DEFAULT_MAX_FRAME_BYTES, FrameDecoder
 from cosmodrome.transport.dispatch import Answer, Peer
 from cosmodrome.transport.entrance import Entrance, EntrancePolicy
@@ -21,6 +22,8 @@ from cosmodrome.transport.entrance import Entrance, EntrancePolicy
 logger = logging.getLogger(__name__)
 
 _FLUSH_BYTES: Final = 64 * 1024
+_CLOSE_TIMEOUT_S: Final = 5.0
+_LONGEST_REMARK: Final = 1000
 _LINGER_RESET: Final = struct.pack("ii", 1, 0)
 
 
@@ -61,6 +64,7 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_clock",
+        "_closing",
         "_decoder",
         "_entrance",
         "_has_peer_finished",
@@ -83,6 +87,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._clock: Callable[[], float] = asyncio.get_running_loop().time
         self._task: asyncio.Task[None] | None = None
+        self._closing: asyncio.TimerHandle | None = None
         self._is_paused = False
         self._is_closing = False
         self._has_peer_finished = False
@@ -160,6 +165,9 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End: nothing can be sent any more."""
         self._is_closing = True
+        self._transport = None
+        if self._closing is not None:
+            self._closing.cancel()
         if exc is not None:
             logger.debug("connection of %s broke: %s", self.peer.address, exc)
         self._owner.connection_lost(self)
@@ -181,7 +189,7 @@ class Connection(asyncio.Protocol):
         self._go_on()
 
     def close(self) -> None:
-        """Close after what was answered is sent; a peer that takes nothing is reset."""
+        """Close after what was answered is sent; a peer that does not take it within seconds is reset."""
         if self._is_closing or self._transport is None:
             return
         self._is_closing = True
@@ -191,6 +199,8 @@ class Connection(asyncio.Protocol):
         if self._entrance is not None:
             self._send(self._entrance.close())
         self._transport.close()
+        if self._transport.get_write_buffer_size() > 0:
+            self._closing = asyncio.get_running_loop().call_later(_CLOSE_TIMEOUT_S, self.reset)
 
     def reset(self) -> None:
         """End at once. The peer is told by a reset, even one that does not read: nothing stays in the kernel."""
@@ -198,7 +208,7 @@ class Connection(asyncio.Protocol):
         if self._transport is None:
             return
         sock = self._transport.get_extra_info("socket")
-        if sock is not None:
+        if sock is not None and sock.fileno() >= 0:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
         self._transport.abort()
 
@@ -234,7 +244,21 @@ class Connection(asyncio.Protocol):
         if not isinstance(answer, RemotingCommand):
             self._wait_for(answer, request)
             return None
-        return None if request.is_oneway else encode_command(answer)
+        return None if request.is_oneway else self._encode(answer, request)
+
+    def _encode(self, answer: RemotingCommand, request: RemotingCommand) -> bytes:
+        """Give the frame of an answer; one that fits no frame, ours or the peer's, becomes an error."""
+        try:
+            encoded = encode_command(answer)
+        except ValueError as error:
+            remark = f"the answer cannot be written: {error}"[:_LONGEST_REMARK]
+            return encode_command(response_to(request, ResponseCode.SYSTEM_ERROR, remark))
+        if len(encoded) > self._options.max_frame_bytes:
+            remark = (
+                f"the answer has {len(encoded)} bytes, more than the frame limit of {self._options.max_frame_bytes}"
+            )
+            return encode_command(response_to(request, ResponseCode.SYSTEM_ERROR, remark))
+        return encoded
 
     def _wait_for(self, answer: Awaitable[RemotingCommand], request: RemotingCommand) -> None:
         """Hold back the peer's later requests until this one is answered."""
@@ -248,7 +272,7 @@ class Connection(asyncio.Protocol):
         if self._is_closing:
             return
         if not request.is_oneway:
-            self._write([encode_command(response)])
+            self._write([self._encode(response, request)])
         if not self._is_paused:
             self._answer_frames()
         self._go_on()

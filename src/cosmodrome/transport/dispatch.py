@@ -35,11 +35,21 @@ Processor = Callable[[RemotingCommand, Peer], Answer]
 GO_AWAY_REMARK: Final = "please go away"
 
 
+class Fault(NamedTuple):
+    """A request that could not be served: who sent what, and why not. `is_ours` tells on which side the cause is."""
+
+    peer: Peer
+    request: RemotingCommand
+    reason: str
+    is_ours: bool = False
+
+
 class Dispatcher:
-    """The protocol surface of a server, as a table."""
+    """The protocol surface of a server, as a table. `on_fault` is told of each request that could not be served."""
 
     def __init__(self, processors: Mapping[int, Processor]) -> None:
         self._processors = dict(processors)
+        self.on_fault: Callable[[Fault], None] = lambda _: None
         self.is_draining = False
 
     def dispatch(self, request: RemotingCommand, peer: Peer) -> Answer:
@@ -50,31 +60,35 @@ class Dispatcher:
         if processor is None:
             # COMPAT: the remark begins with a blank, as in Java.
             remark = f" request type {request.code} not supported"
+            self.on_fault(Fault(peer, request, remark.strip()))
             return response_to(request, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark)
         try:
             answer = processor(request, peer)
         except Exception as error:  # noqa: BLE001 -- the one place where a processor's failure becomes an answer
-            return failure_response(request, peer, error)
+            return self._failed(request, peer, error)
         if isinstance(answer, RemotingCommand):
             return answer
-        return _settled(answer, request, peer)
+        return self._settled(answer, request, peer)
 
+    async def _settled(
+        self, answer: Awaitable[RemotingCommand], request: RemotingCommand, peer: Peer
+    ) -> RemotingCommand:
+        try:
+            return await answer
+        except Exception as error:  # noqa: BLE001 -- as in dispatch
+            return self._failed(request, peer, error)
 
-def failure_response(request: RemotingCommand, peer: Peer, error: Exception) -> RemotingCommand:
-    """Say to the peer what went wrong. Only what was not foreseen is logged with a traceback."""
-    if isinstance(error, RequestRefusedError):
-        return response_to(request, error.code, error.remark, error.ext_fields)
-    if isinstance(error, MalformedBodyError):
-        return response_to(request, ResponseCode.SYSTEM_ERROR, str(error))
-    if isinstance(error, StorageError):
-        logger.error("request %d of %s was refused: %s", request.code, peer.address, error.what)
-        return response_to(request, ResponseCode.SYSTEM_ERROR, "the change could not be stored and was not made")
-    logger.error("request %d (opaque %d) of %s failed", request.code, request.opaque, peer.address, exc_info=error)
-    return response_to(request, ResponseCode.SYSTEM_ERROR, "internal error, see the server's log")
-
-
-async def _settled(answer: Awaitable[RemotingCommand], request: RemotingCommand, peer: Peer) -> RemotingCommand:
-    try:
-        return await answer
-    except Exception as error:  # noqa: BLE001 -- as in dispatch
-        return failure_response(request, peer, error)
+    def _failed(self, request: RemotingCommand, peer: Peer, error: Exception) -> RemotingCommand:
+        """Say to the peer what went wrong. Only what was not foreseen is logged with a traceback."""
+        if isinstance(error, RequestRefusedError):
+            if error.is_fault:
+                self.on_fault(Fault(peer, request, error.remark))
+            return response_to(request, error.code, error.remark, error.ext_fields)
+        if isinstance(error, MalformedBodyError):
+            self.on_fault(Fault(peer, request, str(error)))
+            return response_to(request, ResponseCode.SYSTEM_ERROR, str(error))
+        if isinstance(error, StorageError):
+            self.on_fault(Fault(peer, request, error.what, is_ours=True))
+            return response_to(request, ResponseCode.SYSTEM_ERROR, "the change could not be stored and was not made")
+        logger.error("request %d (opaque %d) of %s failed", request.code, request.opaque, peer.address, exc_info=error)
+        return response_to(request, ResponseCode.SYSTEM_ERROR, "internal error, see the server's log")

@@ -92,7 +92,7 @@ class BrokerProcessor:
 
     def _registered(self, request: RemotingCommand, result: RegisterBrokerResult) -> RemotingCommand:
         if result.status is RegisterStatus.SINGLE_TOPIC_BEFORE_BROKER:
-            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "register broker failed", {})
+            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "register broker failed", {}, is_fault=False)
         # COMPAT: a registration that lost to a newer state version is answered SUCCESS, and did nothing.
         answer = RegisterBrokerResponseHeader(ha_server_addr=result.ha_server_addr, master_addr=result.master_addr)
         orders = None

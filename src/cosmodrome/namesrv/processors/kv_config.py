@@ -44,7 +44,7 @@ class KVConfigProcessor:
         value = self._store.get(header.namespace, header.key)
         if value is None:
             remark = f"No config item, Namespace: {_shown(header.namespace)} Key: {_shown(header.key)}"
-            raise RequestRefusedError(ResponseCode.QUERY_NOT_FOUND, remark, {})
+            raise RequestRefusedError(ResponseCode.QUERY_NOT_FOUND, remark, {}, is_fault=False)
         fields = encode_ext_fields(GetKVConfigResponseHeader(value=value))
         return response_to(request, ResponseCode.SUCCESS, None, fields)
 
@@ -63,7 +63,7 @@ class KVConfigProcessor:
         table = self._store.table(header.namespace)
         if table is None:
             remark = f"No config item, Namespace: {_shown(header.namespace)}"
-            raise RequestRefusedError(ResponseCode.QUERY_NOT_FOUND, remark)
+            raise RequestRefusedError(ResponseCode.QUERY_NOT_FOUND, remark, is_fault=False)
         return response_to(request, ResponseCode.SUCCESS, None, None, encode_kv_table(table))
 
 

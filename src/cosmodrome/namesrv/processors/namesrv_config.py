@@ -35,7 +35,9 @@ class NamesrvConfigProcessor:
         if forbidden:
             reason = f"{', '.join(forbidden)} may not be changed by requests"
             self._publish(RequestDenied(code=request.code, peer=peer.address, reason=reason))
-            raise RequestRefusedError(ResponseCode.NO_PERMISSION, "Can not update config in black list.")
+            raise RequestRefusedError(
+                ResponseCode.NO_PERMISSION, "Can not update config in black list.", is_fault=False
+            )
         try:
             change, overridden = await self._config.change(changes)
         except ConfigError as error:

@@ -61,7 +61,7 @@ class RouteProcessor:
         """105."""
         config = self._config.current
         if config.need_wait_for_service and self._elapsed_s() < config.wait_seconds_for_service:
-            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "name server not ready")
+            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "name server not ready", is_fault=False)
         fields = request.ext_fields or {}
         topic = fields.get("topic")
         if topic is None:

@@ -84,7 +84,7 @@ class TopicProcessor:
 
 def _refuse_unless(is_enabled: bool) -> None:  # noqa: FBT001 -- reads as a sentence where it is called
     if not is_enabled:
-        raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "disable")
+        raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "disable", is_fault=False)
 
 
 def _topic_list(request: RemotingCommand, topics: list[str], broker_addr: str | None = None) -> RemotingCommand:

@@ -400,9 +400,12 @@ class RouteTables:
     def delete_topic(self, topic: str, cluster: str | None) -> Effects:
         """Forget a topic, everywhere or for the brokers of one cluster; unknown names change nothing."""
         effects = Effects()
-        brokers = self._queues.of_topic(topic) if not cluster else self._brokers.brokers_of(cluster)
-        for broker_name in tuple(brokers):
-            if broker_name in self._queues.of_topic(topic):
+        if cluster:
+            brokers = self._brokers.brokers_of(cluster)
+        else:
+            brokers = (*self._queues.of_topic(topic), *(self._queues.mappings_of(topic) or ()))
+        for broker_name in dict.fromkeys(brokers):
+            if self._queues.has(topic, broker_name):
                 self._drop_topics(broker_name, [topic], effects, reason="deleted by request")
         return effects
 

@@ -39,6 +39,10 @@ class TopicQueues:
         """Give the queue data of a topic by broker name; empty when nobody serves it."""
         return self._topics.get(topic, _NO_QUEUES)
 
+    def has(self, topic: str, broker_name: str) -> bool:
+        """Tell whether a broker has anything for a topic: queues, or a static-topic mapping."""
+        return broker_name in self.of_topic(topic) or broker_name in self._mappings.get(topic, ())
+
     def topics_of(self, broker_name: str) -> tuple[str, ...]:
         """Give the topics of one broker; a copy, so that it may be walked while they change."""
         return tuple(self._topics_by_broker.get(broker_name, ()))

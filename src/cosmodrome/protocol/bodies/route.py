@@ -14,6 +14,7 @@ from cosmodrome.protocol.json_dialects import (
     JsonDialect,
     encode_json,
     integer_keyed,
+    parse_integer_keyed,
     parse_lenient,
     to_bool,
     to_int32,
@@ -186,3 +187,62 @@ def _queue_data_from_json(document: Any) -> QueueData:
         topic_sys_flag=to_int32(document.get("topicSysFlag", document.get("topicSynFlag"))),
         write_queue_nums=to_int32(document.get("writeQueueNums")),
     )
+
+
+def decode_topic_route(body: bytes) -> TopicRouteData:
+    """Read a route as any release writes it, in either dialect; members that are absent are empty.
+
+    Raises:
+        MalformedBodyError: Not a TopicRouteData.
+    """
+    document = _object(parse_integer_keyed(body), "a TopicRouteData")
+    mappings = document.get("topicQueueMappingByBroker")
+    filters = _object(document.get("filterServerTable") or {}, "filterServerTable")
+    return TopicRouteData(
+        broker_datas=tuple(broker_data_from_json(item) for item in _list(document, "brokerDatas")),
+        queue_datas=tuple(_queue_data_from_json(item) for item in _list(document, "queueDatas")),
+        filter_server_table={addr: tuple(map(str, _list(filters, addr))) for addr in filters},
+        order_topic_conf=to_text(document.get("orderTopicConf")),
+        topic_queue_mapping_by_broker=None
+        if mappings is None
+        else {name: mapping_info_from_json(info) for name, info in _object(mappings, "the mappings").items()},
+    )
+
+
+def broker_data_from_json(document: Any) -> BrokerData:
+    """Read a parsed BrokerData; releases before 5.0 write neither `enableActingMaster` nor `zoneName`.
+
+    Raises:
+        MalformedBodyError: Not an object, or members of other types.
+    """
+    members = _object(document, "a BrokerData")
+    return BrokerData(
+        broker_addrs=broker_addrs_from_json(members.get("brokerAddrs")),
+        broker_name=to_text(members.get("brokerName")) or "",
+        cluster=to_text(members.get("cluster")) or "",
+        enable_acting_master=to_bool(members.get("enableActingMaster")),
+        zone_name=to_text(members.get("zoneName")),
+    )
+
+
+def broker_addrs_from_json(document: Any) -> Mapping[int, str]:
+    """Read parsed addresses by broker id; none at all are empty. The result is in order of ids.
+
+    Raises:
+        MalformedBodyError: Not an object, or a key that is not a number.
+    """
+    addrs = _object(document or {}, "brokerAddrs")
+    return dict(sorted((to_int64(id_), to_text(addr) or "") for id_, addr in addrs.items()))
+
+
+def _object(document: Any, name: str) -> dict[str, Any]:
+    if not isinstance(document, dict):
+        raise MalformedBodyError(f"{name} is not an object")
+    return document
+
+
+def _list(document: dict[str, Any], name: str) -> list[Any]:
+    items = document.get(name) or []
+    if not isinstance(items, list):
+        raise MalformedBodyError(f"{name} is not a list")
+    return items

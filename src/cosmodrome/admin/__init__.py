@@ -1,0 +1,1 @@
+"""The administration commands: what each asks of which servers, and what it reports."""

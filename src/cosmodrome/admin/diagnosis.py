@@ -1,0 +1,172 @@
+"""Why a server gave no useful answer, in words for a person.
+
+Owns: the text, the advice and the exit code for every way in which a request fails.
+Must not know: which command failed.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from cosmodrome.errors import (
+    AdminError,
+    ConnectError,
+    DeniedError,
+    MissingError,
+    NoAnswerError,
+    NotFoundError,
+    NotPermittedError,
+    NotReadyError,
+    NotSupportedError,
+    RefusedError,
+    RequestTimeoutError,
+    RocketMQError,
+    TlsMismatchError,
+    UnavailableError,
+    UnreachableError,
+    UnreadableAnswerError,
+    WarmingUpError,
+)
+from cosmodrome.transport.tls import TlsFiles, client_context
+
+_PROBE_S: Final = 1.0
+_CHECK: Final = "check the address (-n, or $NAMESRV_ADDR) and that the NameServer runs there"
+
+
+async def explained(address: str, error: RocketMQError, *, uses_tls: bool) -> AdminError:
+    """Give the error that a person reads; the one given is its cause. May connect once more to find out."""
+    if isinstance(error, RequestTimeoutError):
+        found = await _timed_out(address, str(error))
+    elif isinstance(error, ConnectError):
+        found = await _not_connected(address, error.__cause__, uses_tls=uses_tls)
+    else:
+        kind = next(kind for kind in type(error).__mro__ if kind in _ANSWERED)
+        found = _ANSWERED[kind](address, error)
+    found.__cause__ = error
+    return found
+
+
+async def _timed_out(address: str, text: str) -> AdminError:
+    if await _accepts(address, tls=None):
+        return NoAnswerError(
+            f"{address} accepts connections and does not answer.",
+            why=f"it is overloaded or stopped in its tracks, or it is no NameServer ({text}).",
+            remedy="try again, with more time: --timeout 30; or look at the process that listens there",
+        )
+    return NoAnswerError(
+        f"nothing answers at {address}.",
+        why="no host has this address, or a firewall drops what is sent there.",
+        remedy=_CHECK,
+    )
+
+
+async def _not_connected(address: str, cause: BaseException | None, *, uses_tls: bool) -> AdminError:
+    if isinstance(cause, socket.gaierror | UnicodeError):
+        return UnreachableError(
+            f"{address}: there is no host of this name.",
+            why=f"{cause}.",
+            remedy="check the spelling, or use an IP address",
+        )
+    if isinstance(cause, ConnectionRefusedError):
+        return UnreachableError(f"nothing listens on {address}.", why="the connection was refused.", remedy=_CHECK)
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return TlsMismatchError(
+            f"the certificate of {address} is not trusted.",
+            why=f"{cause.verify_message}.",
+            remedy="name the authority that signed it: --tls-trust FILE",
+        )
+    if uses_tls:
+        return TlsMismatchError(
+            f"{address} does not speak TLS.", why=f"no TLS session came about: {cause}.", remedy="leave --tls out"
+        )
+    if cause is not None:
+        return UnreachableError(f"cannot reach {address}.", why=f"{cause}.", remedy=_CHECK)
+    return await _broken(address)
+
+
+async def _broken(address: str) -> AdminError:
+    if await _accepts(address, tls=client_context(TlsFiles())):
+        return TlsMismatchError(
+            f"{address} takes TLS connections only.",
+            why="it closed a plain one, and a TLS session with it came about.",
+            remedy="add --tls",
+        )
+    return UnreachableError(
+        f"{address} closed the connection without an answer.",
+        why="it is stopping, it is no NameServer, or something between closes such connections.",
+        remedy=_CHECK,
+    )
+
+
+async def _accepts(address: str, tls: ssl.SSLContext | None) -> bool:
+    """Tell whether a connection comes about now."""
+    host, _, port = address.rpartition(":")
+    try:
+        async with asyncio.timeout(_PROBE_S):
+            _, writer = await asyncio.open_connection(
+                host.strip("[]"), int(port), ssl=tls, server_hostname=None if tls is None else ""
+            )
+    except (OSError, ValueError):
+        return False
+    writer.close()
+    return True
+
+
+def _remark(error: RocketMQError) -> str:
+    """Give the first line of what the server said, as a sentence."""
+    if not isinstance(error, RefusedError):
+        return f"{error}."
+    first = error.remark.partition("\n")[0].strip() or "it gave no reason"
+    return f"code {error.code}: {first}."
+
+
+def _missing(address: str, error: RocketMQError) -> AdminError:
+    return MissingError(
+        f"{address} does not know it.", why=_remark(error), remedy="check the spelling: mqadmin topicList, listKvConfig"
+    )
+
+
+def _denied(address: str, error: RocketMQError) -> AdminError:
+    return DeniedError(
+        f"{address} does not allow it.",
+        why=_remark(error),
+        remedy="run it on the server's own host, or have the server's adminAllow and adminPolicy changed there",
+    )
+
+
+def _not_ready(address: str, error: RocketMQError) -> AdminError:
+    return WarmingUpError(
+        f"{address} is not ready yet.",
+        why=f"after a start it waits for brokers (needWaitForService), or it is stopping or busy; {_remark(error)}",
+        remedy="try again in a while, or ask another NameServer: -n",
+    )
+
+
+def _not_supported(address: str, error: RocketMQError) -> AdminError:
+    return UnavailableError(
+        f"{address} does not offer this.",
+        why=f"it is an older release, or the listing is switched off (enableAllTopicList); {_remark(error)}",
+        remedy="ask another NameServer: -n",
+    )
+
+
+def _refused(address: str, error: RocketMQError) -> AdminError:
+    return AdminError(f"{address} refused.", why=_remark(error), remedy="its log says more")
+
+
+def _unreadable(address: str, error: RocketMQError) -> AdminError:
+    return UnavailableError(
+        f"{address} gave an answer that cannot be read.", why=f"{error}.", remedy="is this the address of a NameServer?"
+    )
+
+
+_ANSWERED: Final[Mapping[type, Callable[[str, RocketMQError], AdminError]]] = {
+    NotFoundError: _missing,
+    NotPermittedError: _denied,
+    NotReadyError: _not_ready,
+    NotSupportedError: _not_supported,
+    RefusedError: _refused,
+    UnreadableAnswerError: _unreadable,
+}

@@ -1,0 +1,1 @@
+"""The client's side of the protocol: what programs ask NameServers and brokers."""

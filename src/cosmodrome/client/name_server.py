@@ -1,0 +1,223 @@
+"""What a NameServer can be asked, as functions with types.
+
+Owns: the requests to a NameServer, the reading of their answers, and what a refusal means.
+Must not know: which of several servers to ask; connections (RemotingClient).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from cosmodrome.errors import (
+    MalformedBodyError,
+    NotFoundError,
+    NotPermittedError,
+    NotReadyError,
+    NotSupportedError,
+    RefusedError,
+    UnreadableAnswerError,
+)
+from cosmodrome.protocol.bodies.cluster import (
+    BrokerMemberGroup,
+    ClusterInfo,
+    TopicList,
+    decode_broker_member_group,
+    decode_cluster_info,
+    decode_kv_table,
+    decode_topic_list,
+)
+from cosmodrome.protocol.bodies.route import TopicRouteData, decode_topic_route
+from cosmodrome.protocol.codes import RequestCode, ResponseCode
+from cosmodrome.protocol.command import RemotingCommand, request
+from cosmodrome.protocol.ext_fields import decode_ext_fields, encode_ext_fields
+from cosmodrome.protocol.headers.broker import (
+    AddWritePermOfBrokerResponseHeader,
+    GetBrokerMemberGroupRequestHeader,
+    WipeWritePermOfBrokerResponseHeader,
+    WritePermOfBrokerRequestHeader,
+)
+from cosmodrome.protocol.headers.kv_config import (
+    GetKVConfigResponseHeader,
+    GetKVListByNamespaceRequestHeader,
+    KVConfigKeyRequestHeader,
+    PutKVConfigRequestHeader,
+)
+from cosmodrome.protocol.headers.route import GetRouteInfoRequestHeader
+from cosmodrome.protocol.headers.topic import DeleteTopicFromNamesrvRequestHeader, GetTopicsByClusterRequestHeader
+from cosmodrome.transport.client import RemotingClient
+
+ValueT = TypeVar("ValueT")
+
+ORDER_TOPIC_CONFIG: Final = "ORDER_TOPIC_CONFIG"
+"""KV namespace of ordered topics: topic → `broker:queues;broker:queues`."""
+
+_REFUSALS: Final[Mapping[int, type[RefusedError]]] = {
+    ResponseCode.TOPIC_NOT_EXIST: NotFoundError,
+    ResponseCode.QUERY_NOT_FOUND: NotFoundError,
+    ResponseCode.NO_PERMISSION: NotPermittedError,
+    ResponseCode.SYSTEM_BUSY: NotReadyError,
+    ResponseCode.GO_AWAY: NotReadyError,
+    ResponseCode.REQUEST_CODE_NOT_SUPPORTED: NotSupportedError,
+}
+# SYSTEM_ERROR says what it means in its remark only.
+_REMARKS: Final[Mapping[str, type[RefusedError]]] = {
+    "name server not ready": NotReadyError,
+    "disable": NotSupportedError,
+}
+
+
+class NameServerClient:
+    """One NameServer, of any release.
+
+    Every method raises, beside what it names: ConnectError and RequestTimeoutError without an answer,
+    RefusedError (or a subclass) for an answer that is not SUCCESS, UnreadableAnswerError for a body that is
+    not what the request asks for. Each may be called again; none is retried here.
+
+    Args:
+        remoting: Shared by all clients of a program; who made it closes it.
+        address: `host:port`.
+        timeout_s: For one request, connecting included.
+    """
+
+    def __init__(self, remoting: RemotingClient, address: str, timeout_s: float) -> None:
+        self._remoting = remoting
+        self.address = address
+        self._timeout_s = timeout_s
+
+    async def topic_route(self, topic: str) -> TopicRouteData:
+        """Give the route of a topic.
+
+        Raises:
+            NotFoundError: It has none.
+            NotReadyError: The server was started a short while ago.
+        """
+        header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
+        answer = await self._ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, header)
+        return self._read(decode_topic_route, answer)
+
+    async def all_topics(self) -> tuple[str, ...]:
+        """Give all topic names, in no particular order.
+
+        Raises:
+            NotSupportedError: The server's `enableAllTopicList` is false.
+        """
+        answer = await self._ask(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)
+        return self._read(decode_topic_list, answer).topic_list
+
+    async def topics_of_cluster(self, cluster: str) -> tuple[str, ...]:
+        """Give the topic names of a cluster; none for an unknown one.
+
+        Raises:
+            NotSupportedError: The server's `enableTopicList` is false.
+        """
+        header = GetTopicsByClusterRequestHeader(cluster=cluster)
+        answer = await self._ask(RequestCode.GET_TOPICS_BY_CLUSTER, header)
+        return self._read(decode_topic_list, answer).topic_list
+
+    async def system_topics(self) -> TopicList:
+        """Give the names of clusters and brokers, each of which is also the name of a topic, and a broker's address."""
+        return self._read(decode_topic_list, await self._ask(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS))
+
+    async def cluster_info(self) -> ClusterInfo:
+        """Give all clusters, brokers and addresses."""
+        return self._read(decode_cluster_info, await self._ask(RequestCode.GET_BROKER_CLUSTER_INFO))
+
+    async def member_group(self, cluster: str, broker_name: str) -> BrokerMemberGroup:
+        """Give the addresses of a broker group (5.x); an unknown one has none, and the cluster is not checked."""
+        header = GetBrokerMemberGroupRequestHeader(cluster_name=cluster, broker_name=broker_name)
+        return self._read(decode_broker_member_group, await self._ask(RequestCode.GET_BROKER_MEMBER_GROUP, header))
+
+    async def kv_get(self, namespace: str, key: str) -> str:
+        """Give a KV value.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        answer = await self._ask(RequestCode.GET_KV_CONFIG, KVConfigKeyRequestHeader(namespace=namespace, key=key))
+        # The binary header codec cannot carry an empty value.
+        return decode_ext_fields(GetKVConfigResponseHeader, answer.ext_fields).value or ""
+
+    async def kv_put(self, namespace: str, key: str, value: str) -> None:
+        """Store a KV value."""
+        header = PutKVConfigRequestHeader(namespace=namespace, key=key, value=value)
+        await self._ask(RequestCode.PUT_KV_CONFIG, header)
+
+    async def kv_delete(self, namespace: str, key: str) -> None:
+        """Remove a KV value; none to remove is no error."""
+        await self._ask(RequestCode.DELETE_KV_CONFIG, KVConfigKeyRequestHeader(namespace=namespace, key=key))
+
+    async def kv_list(self, namespace: str) -> Mapping[str, str]:
+        """Give all KV values of a namespace; an emptied one has none.
+
+        Raises:
+            NotFoundError: It never had any.
+        """
+        header = GetKVListByNamespaceRequestHeader(namespace=namespace)
+        return self._read(decode_kv_table, await self._ask(RequestCode.GET_KVLIST_BY_NAMESPACE, header))
+
+    async def wipe_write_perm(self, broker_name: str) -> int:
+        """Take write permission from all topics of a broker, and give their number; 0 for an unknown broker."""
+        header = WritePermOfBrokerRequestHeader(broker_name=broker_name)
+        answer = await self._ask(RequestCode.WIPE_WRITE_PERM_OF_BROKER, header)
+        return decode_ext_fields(WipeWritePermOfBrokerResponseHeader, answer.ext_fields).wipe_topic_count or 0
+
+    async def add_write_perm(self, broker_name: str) -> int:
+        """Give permission to read and write back to all topics of a broker (4.9.2), and give their number."""
+        header = WritePermOfBrokerRequestHeader(broker_name=broker_name)
+        answer = await self._ask(RequestCode.ADD_WRITE_PERM_OF_BROKER, header)
+        return decode_ext_fields(AddWritePermOfBrokerResponseHeader, answer.ext_fields).add_topic_count or 0
+
+    async def delete_topic(self, topic: str, cluster: str | None = None) -> None:
+        """Forget a topic, in one cluster (4.9.4, older servers everywhere) or everywhere; brokers keep theirs."""
+        header = DeleteTopicFromNamesrvRequestHeader(topic=topic, cluster_name=cluster)
+        await self._ask(RequestCode.DELETE_TOPIC_IN_NAMESRV, header)
+
+    async def get_config(self) -> Mapping[str, str]:
+        """Give the configuration, in the order in which the server lists it."""
+        answer = await self._ask(RequestCode.GET_NAMESRV_CONFIG)
+        return _properties_from(answer.body.decode("utf-8", "replace"))
+
+    async def update_config(self, values: Mapping[str, str]) -> str | None:
+        """Change configuration, all of it or nothing, and give what the server says about it, if anything.
+
+        Raises:
+            NotPermittedError: These keys may not be changed, or not from here.
+        """
+        answer = await self._ask(RequestCode.UPDATE_NAMESRV_CONFIG, None, _properties_text(values).encode())
+        return answer.remark or None
+
+    async def _ask(self, code: RequestCode, header: Any = None, body: bytes = b"") -> RemotingCommand:
+        fields = None if header is None else encode_ext_fields(header)
+        answer = await self._remoting.request(self.address, request(code, fields, body), self._timeout_s)
+        if answer.code != ResponseCode.SUCCESS:
+            raise refusal(self.address, answer)
+        return answer
+
+    def _read(self, decode: Callable[[bytes], ValueT], answer: RemotingCommand) -> ValueT:
+        try:
+            return decode(answer.body)
+        except MalformedBodyError as error:
+            raise UnreadableAnswerError(self.address, f"cannot read its answer: {error}") from error
+
+
+def refusal(address: str, answer: RemotingCommand) -> RefusedError:
+    """Give the error for an answer that is not SUCCESS."""
+    remark = (answer.remark or "").strip()
+    kind = _REFUSALS.get(answer.code) or _REMARKS.get(remark, RefusedError)
+    return kind(address, answer.code, remark)
+
+
+def _properties_from(text: str) -> dict[str, str]:
+    """Read a listing. Apache's servers write values as they are, so one that is no properties text is taken so."""
+    import javaproperties  # noqa: PLC0415  # only the configuration needs it
+
+    try:
+        return dict(javaproperties.loads(text))
+    except javaproperties.InvalidUEscapeError:
+        pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+        return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _properties_text(values: Mapping[str, str]) -> str:
+    import javaproperties  # noqa: PLC0415  # only the configuration needs it
+
+    return "".join(f"{javaproperties.join_key_value(key, value)}\n" for key, value in values.items())
