@@ -143,9 +143,9 @@ def _cells(broker: BrokerState, now_ms: int) -> str:
     earliest_ms = broker.number("earliestMessageTimeStamp")
     hours = (now_ms - earliest_ms) / _MS_PER_HOUR if earliest_ms else 0.0
     # mqadmin prints N for what older brokers do not send.
-    acks = [broker.text(f"ackThreadPoolQueue{name}") or ("" if broker.runtime is None else "N") for name in _ACK]
-    sends = [broker.text(f"sendThreadPoolQueue{name}") for name in _ACK]
-    pulls = [broker.text(f"pullThreadPoolQueue{name}") for name in _ACK]
+    acks = [broker.text(f"ackThreadPoolQueue{name}") or ("" if broker.runtime is None else "N") for name in _QUEUE_FACTS]
+    sends = [broker.text(f"sendThreadPoolQueue{name}") for name in _QUEUE_FACTS]
+    pulls = [broker.text(f"pullThreadPoolQueue{name}") for name in _QUEUE_FACTS]
     return _line(
         shown(broker.cluster),
         shown(broker.broker_name),
@@ -164,7 +164,7 @@ def _cells(broker: BrokerState, now_ms: int) -> str:
     )
 
 
-_ACK: Final = ("Size", "HeadWaitTimeMills")
+_QUEUE_FACTS: Final = ("Size", "HeadWaitTimeMills")
 
 
 def _more_cells(broker: BrokerState) -> str:

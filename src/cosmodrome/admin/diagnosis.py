@@ -29,6 +29,7 @@ from cosmodrome.errors import (
     UnreadableAnswerError,
     WarmingUpError,
 )
+from cosmodrome.protocol.codes import ResponseCode
 from cosmodrome.transport.tls import TlsFiles, client_context
 
 _PROBE_S: Final = 1.0
@@ -118,13 +119,19 @@ def _remark(error: RocketMQError) -> str:
     """Give the first line of what the server said, as a sentence."""
     if not isinstance(error, RefusedError):
         return f"{error}."
-    first = error.remark.partition("\n")[0].strip() or "it gave no reason"
+    first = error.remark.partition("\n")[0].strip(" .") or "it gave no reason"
     return f"code {error.code}: {first}."
 
 
 def _missing(address: str, error: RocketMQError) -> AdminError:
+    if isinstance(error, RefusedError) and error.code == ResponseCode.TOPIC_NOT_EXIST:
+        return MissingError(
+            f"{address} has no route of this topic.", why=_remark(error), remedy="check the spelling: mqadmin topicList"
+        )
     return MissingError(
-        f"{address} does not know it.", why=_remark(error), remedy="check the spelling: mqadmin topicList, listKvConfig"
+        f"{address} has no such KV entry.",
+        why=_remark(error),
+        remedy="check the spelling: mqadmin listKvConfig -s NAMESPACE",
     )
 
 

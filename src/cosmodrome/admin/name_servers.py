@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from cosmodrome.admin.diagnosis import explained
 from cosmodrome.admin.output import Output, Row, error_facts
 from cosmodrome.client.addresses import Address, Servers
 from cosmodrome.client.name_server import NameServerClient
@@ -114,6 +113,8 @@ class NameServers:
         return Outcome(address=str(name), error=await self._explained(str(name), self._unknown[name]))
 
     async def _explained(self, address: str, error: RocketMQError) -> AdminError:
+        from cosmodrome.admin.diagnosis import explained  # noqa: PLC0415  # most commands succeed, and start quickly
+
         return await explained(address, error, uses_tls=self._uses_tls)
 
     async def _nobody(self, errors: Sequence[tuple[str, RocketMQError]]) -> AdminError:

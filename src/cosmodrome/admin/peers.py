@@ -91,8 +91,11 @@ async def peers_diff(servers: NameServers, output: Output) -> int:
     found = list(differences(views))
     for difference in found:
         output.row({"kind": difference.kind, "name": difference.name, "values": difference.values})
-    output.text(*_difference_lines(found, shows_all=output.is_detailed))
-    output.end("differences", servers=[_summary(outcome) for outcome in outcomes], is_equal=not found)
+    is_compared = len(views) > 1
+    if is_compared:
+        output.text(*_difference_lines(found, shows_all=output.is_detailed))
+    is_equal = not found if is_compared else None
+    output.end("differences", servers=[_summary(outcome) for outcome in outcomes], is_equal=is_equal)
     code = conclude(output, outcomes)
     return code or (DIFFERENT if found else 0)
 

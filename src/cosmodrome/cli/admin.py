@@ -2,10 +2,11 @@
 
 Owns: the grammar of these commands, and how they end.
 Must not know: what a command asks and prints (cosmodrome.admin).
+
+A command imports its module when it runs: each is one short process, whose start is most of its time.
 """
 
 import asyncio
-import difflib
 import logging
 import os
 import ssl
@@ -16,8 +17,6 @@ from typing import Any, Final, NoReturn, TextIO
 
 import click
 
-from cosmodrome.admin import clusters, kv_config, namesrv_config, peers, permissions, routes, topics
-from cosmodrome.admin.known_commands import NOT_YET
 from cosmodrome.admin.name_servers import NameServers
 from cosmodrome.admin.output import Output, OutputForm, Verbosity
 from cosmodrome.client.addresses import chosen_addresses, resolve
@@ -111,13 +110,17 @@ class AdminGroup(click.Group):
 
 def unknown_command(name: str, known: Sequence[str], path: str) -> OperatorError:
     """Give the error for a command that is not here."""
+    import difflib
+
+    from cosmodrome.admin.known_commands import NOT_YET
+
     if name.lower() in NOT_YET:
         spelled, family = NOT_YET[name.lower()]
-        instead = f"here: {', '.join(family.instead)}; or " if family.instead else ""
+        instead = f"here: {', '.join(family.instead)}; or use " if family.instead else "use "
         return UnavailableError(
             f"{spelled} is not available yet.",
             why=f"{family.needs}.",
-            remedy=f"use {instead}mqadmin of Apache RocketMQ, which works with this NameServer: mqadmin {spelled}",
+            remedy=f"{instead}mqadmin of Apache RocketMQ, which works with this NameServer: mqadmin {spelled}",
         )
     names = {each.lower(): each for each in known} | {key: spelled for key, (spelled, _) in NOT_YET.items()}
     near = difflib.get_close_matches(name.lower(), names, n=1)
@@ -125,8 +128,8 @@ def unknown_command(name: str, known: Sequence[str], path: str) -> OperatorError
     return UsageError(f"there is no command {name!r}.", remedy=f"{hint}{path} help lists them")
 
 
-def _positive(_ctx: click.Context, _param: click.Parameter, value: float) -> float:
-    if not 0 < value < float("inf"):
+def _positive(_ctx: click.Context, _param: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not 0 < value < float("inf"):
         raise click.BadParameter("it must be above 0")
     return value
 
@@ -208,7 +211,7 @@ async def _act(common: Common, action: Action) -> int:
 
 
 def _tls_maker(common: Common) -> Callable[[], ssl.SSLContext]:
-    from cosmodrome.transport.tls import TlsFiles, client_context  # noqa: PLC0415  # rarely needed
+    from cosmodrome.transport.tls import TlsFiles, client_context
 
     verify = ssl.CERT_REQUIRED if common.tls_trust else ssl.CERT_NONE
     context = client_context(TlsFiles(trust_path=common.tls_trust, verify=verify))
@@ -241,6 +244,8 @@ _BROKER: Final = option("-b", "--brokerName", "broker_name", required=True, meta
 @_TOPIC
 @option("-c", "--clusterName", "cluster", required=True, metavar="NAME", help="delete topic from which cluster")
 def _delete_topic(topic: str, cluster: str) -> Action:
+    from cosmodrome.admin import topics
+
     return lambda servers, output: topics.delete_topic(servers, output, topic, cluster)
 
 
@@ -248,12 +253,16 @@ def _delete_topic(topic: str, cluster: str) -> Action:
 @_TOPIC
 @flag("-l", "--list", "as_table", help="Use list format to print data")
 def _topic_route(topic: str, *, as_table: bool) -> Action:
+    from cosmodrome.admin import routes
+
     return lambda servers, output: routes.topic_route(servers, output, topic, as_table=as_table)
 
 
 @command(admin, "topicClusterList", "Get cluster info for topic.")
 @_TOPIC
 def _topic_cluster_list(topic: str) -> Action:
+    from cosmodrome.admin import routes
+
     return lambda servers, output: routes.topic_cluster_list(servers, output, topic)
 
 
@@ -264,6 +273,8 @@ def _topic_cluster_list(topic: str) -> Action:
 )
 @option("-c", "--clusterName", "cluster", metavar="NAME", help="which cluster")
 def _cluster_list(cluster: str | None, interval_s: float | None, *, is_more: bool) -> Action:
+    from cosmodrome.admin import clusters
+
     if interval_s is None:
         return lambda servers, output: clusters.cluster_list(servers, output, cluster, is_more=is_more)
     return lambda servers, output: clusters.cluster_list_for_ever(
@@ -278,6 +289,8 @@ def _cluster_list(cluster: str | None, interval_s: float | None, *, is_more: boo
 @flag("--retry", "retry", help="Retry topics (%RETRY%)")
 @flag("--dlq", "dlq", help="Dead-letter topics (%DLQ%)")
 def _topic_list(*, by_cluster: bool, **chosen: bool) -> Action:
+    from cosmodrome.admin import topics
+
     kinds = frozenset(kind for kind in topics.TopicKind if chosen[kind.value])
     make = topics.topic_list_by_cluster if by_cluster else topics.topic_list
     return lambda servers, output: make(servers, output, kinds)
@@ -288,6 +301,8 @@ def _topic_list(*, by_cluster: bool, **chosen: bool) -> Action:
 @_KEY
 @click.option("-v", "--value", "value", cls=AdminOption, required=True, metavar="VALUE", help="the key value, as it is")
 def _update_kv_config(namespace: str, key: str, value: str) -> Action:
+    from cosmodrome.admin import kv_config
+
     return lambda servers, output: kv_config.update_kv_config(servers, output, namespace, key, value)
 
 
@@ -295,6 +310,8 @@ def _update_kv_config(namespace: str, key: str, value: str) -> Action:
 @_NAMESPACE
 @_KEY
 def _delete_kv_config(namespace: str, key: str) -> Action:
+    from cosmodrome.admin import kv_config
+
     return lambda servers, output: kv_config.delete_kv_config(servers, output, namespace, key)
 
 
@@ -302,24 +319,32 @@ def _delete_kv_config(namespace: str, key: str) -> Action:
 @_NAMESPACE
 @_KEY
 def _get_kv_config(namespace: str, key: str) -> Action:
+    from cosmodrome.admin import kv_config
+
     return lambda servers, output: kv_config.get_kv_config(servers, output, namespace, key)
 
 
 @command(admin, "listKvConfig", "Print all KV config of a namespace. (Not in mqadmin.)")
 @_NAMESPACE
 def _list_kv_config(namespace: str) -> Action:
+    from cosmodrome.admin import kv_config
+
     return lambda servers, output: kv_config.list_kv_config(servers, output, namespace)
 
 
 @command(admin, "wipeWritePerm", "Wipe write perm of broker in all name server you defined in the -n param.")
 @_BROKER
 def _wipe_write_perm(broker_name: str) -> Action:
+    from cosmodrome.admin import permissions
+
     return lambda servers, output: permissions.wipe_write_perm(servers, output, broker_name)
 
 
 @command(admin, "addWritePerm", "Add write perm of broker in all name server you defined in the -n param.")
 @_BROKER
 def _add_write_perm(broker_name: str) -> Action:
+    from cosmodrome.admin import permissions
+
     return lambda servers, output: permissions.add_write_perm(servers, output, broker_name)
 
 
@@ -335,6 +360,8 @@ def _add_write_perm(broker_name: str) -> Action:
     help="what to do",
 )
 def _update_order_conf(topic: str, order_conf: str | None, method: str) -> Action:
+    from cosmodrome.admin import kv_config
+
     if method == "get":
         return lambda servers, output: kv_config.get_order_conf(servers, output, topic)
     if method == "delete":
@@ -348,6 +375,8 @@ def _update_order_conf(topic: str, order_conf: str | None, method: str) -> Actio
 @_TOPIC
 @option("-i", "--ipList", "ip_list", required=True, metavar="IPS", help="consumers, separated by commas")
 def _allocate_mq(topic: str, ip_list: str) -> Action:
+    from cosmodrome.admin import routes
+
     clients = list(dict.fromkeys(client.strip() for client in ip_list.split(",") if client.strip()))
     if not clients:
         raise UsageError("there is no consumer in -i.", remedy="for example: -i 10.0.0.1,10.0.0.2")
@@ -356,6 +385,8 @@ def _allocate_mq(topic: str, ip_list: str) -> Action:
 
 @command(admin, "getNamesrvConfig", "Get configs of name server.")
 def _get_namesrv_config() -> Action:
+    from cosmodrome.admin import namesrv_config
+
     return namesrv_config.get_namesrv_config
 
 
@@ -363,6 +394,8 @@ def _get_namesrv_config() -> Action:
 @option("-k", "--key", "key", required=True, metavar="KEY", help="config key")
 @option("-v", "--value", "value", required=True, metavar="VALUE", help="config value")
 def _update_namesrv_config(key: str, value: str) -> Action:
+    from cosmodrome.admin import namesrv_config
+
     return lambda servers, output: namesrv_config.update_namesrv_config(servers, output, key, value)
 
 
@@ -382,6 +415,8 @@ def _help(ctx: click.Context, name: str | None) -> None:
 
 @command(peers_group, "diff", "Compare brokers, topics and routes of NameServers (-n A:9876,B:9876), also of Apache's.")
 def _peers_diff() -> Action:
+    from cosmodrome.admin import peers
+
     return peers.peers_diff
 
 
@@ -410,7 +445,7 @@ def _exit_code(action: Callable[[], int], *, shows_traces: bool) -> int:
         if isinstance(error, OperatorError) and not shows_traces:
             sys.stderr.write(f"{error.render()}\n")
             return error.exit_code
-        from cosmodrome.cli.failures import exit_code_of  # noqa: PLC0415
+        from cosmodrome.cli.failures import exit_code_of
 
         return exit_code_of(_raising(error), shows_traces=shows_traces)
 

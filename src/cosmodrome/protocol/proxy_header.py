@@ -6,6 +6,7 @@ Must not know: what the address is used for; who may send such a header.
 
 import ipaddress
 import struct
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from cosmodrome.errors import ProtocolError
@@ -14,6 +15,11 @@ from cosmodrome.protocol.greeting import PROXY_V2_SIGNATURE
 _V1_MAX_BYTES: Final = 107
 _V1_END: Final = b"\r\n"
 _V1_FIELDS: Final = 6
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_V1_ADDRESSES: Final[dict[str, Callable[[str], _Address]]] = {
+    "TCP4": ipaddress.IPv4Address,
+    "TCP6": ipaddress.IPv6Address,
+}
 _V2_HEAD: Final = struct.Struct(">BBH")
 _V2_VERSION: Final = 2
 _V2_LOCAL, _V2_PROXY = 0, 1
@@ -44,13 +50,15 @@ def decode_proxy_v1(data: bytes) -> ProxyHeader | None:
     length = end + len(_V1_END)
     if fields[:2] == ["PROXY", "UNKNOWN"]:
         return ProxyHeader(length, None)
-    if len(fields) != _V1_FIELDS or fields[0] != "PROXY" or fields[1] not in ("TCP4", "TCP6"):
+    kind = _V1_ADDRESSES.get(fields[1]) if len(fields) == _V1_FIELDS else None
+    if kind is None or fields[0] != "PROXY":
         raise ProtocolError("a PROXY header is not of the form that version 1 has")
     try:
-        source = _address(ipaddress.ip_address(fields[2]), int(fields[4]))
+        source, _destination = kind(fields[2]), kind(fields[3])
+        source_port, _destination_port = _port(fields[4]), _port(fields[5])
     except ValueError as error:
         raise ProtocolError("a PROXY header has a bad address") from error
-    return ProxyHeader(length, source)
+    return ProxyHeader(length, _address(source, source_port))
 
 
 def decode_proxy_v2(data: bytes) -> ProxyHeader | None:
@@ -78,7 +86,14 @@ def decode_proxy_v2(data: bytes) -> ProxyHeader | None:
     return ProxyHeader(head_end + length, _address(host, port))
 
 
-def _address(host: ipaddress.IPv4Address | ipaddress.IPv6Address, port: int) -> str:
-    if port not in _PORTS:
-        raise ValueError(f"{port} is not a port")
-    return f"{host}:{port}" if host.version == 4 else f"[{host}]:{port}"
+def _port(text: str) -> int:
+    if not text.isdecimal() or not text.isascii() or int(text) not in _PORTS:
+        raise ValueError(f"{text!r} is not a port")
+    return int(text)
+
+
+def _address(host: _Address, port: int) -> str:
+    """Write an address in the one form that peers have: no zone, IPv4 ones that came as IPv6 as IPv4."""
+    if host.version == 4:
+        return f"{host}:{port}"
+    return f"{host.ipv4_mapped}:{port}" if host.ipv4_mapped else f"[{ipaddress.IPv6Address(int(host))}]:{port}"

@@ -82,7 +82,10 @@ class RemotingClient:
             task = self._connecting[address] = asyncio.ensure_future(self._connect(address))
             task.add_done_callback(lambda _: self._connecting.pop(address, None))
         # Several requests may wait for one connection; one that gives up must not take it from the others.
-        return await asyncio.shield(task)
+        await asyncio.wait({task})
+        if task.cancelled():
+            raise ConnectError(f"the client was closed while it connected to {address}")
+        return task.result()
 
     async def _connect(self, address: str) -> "_Channel":
         host, _, port = address.rpartition(":")
@@ -95,7 +98,7 @@ class RemotingClient:
                 ssl=None if self._tls is None else self._tls(),
                 server_hostname=None if self._tls is None else "",
             )
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, OverflowError) as error:
             raise ConnectError(f"cannot connect to {address}: {error}") from error
         self._channels[address] = channel
         return channel

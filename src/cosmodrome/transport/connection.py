@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 _FLUSH_BYTES: Final = 64 * 1024
 _CLOSE_TIMEOUT_S: Final = 5.0
 _LONGEST_REMARK: Final = 1000
+_KEEP_ALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
+"""How soon a vanished host is noticed: seconds, seconds, probes, and milliseconds for what was sent; where known."""
 _LINGER_RESET: Final = struct.pack("ii", 1, 0)
 
 
@@ -136,7 +138,7 @@ class Connection(asyncio.Protocol):
             return b""
         if admitted.wire:
             self._send(admitted.wire)
-        if entrance.is_open or admitted.end is not None:
+        if not entrance.is_waiting or admitted.end is not None:
             self.entering_since_s = None
         elif self.entering_since_s is None:
             self.entering_since_s = self.last_active_s
@@ -296,6 +298,9 @@ class Connection(asyncio.Protocol):
 
 def _set_socket_options(sock: socket.socket, options: ConnectionOptions) -> None:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEP_ALIVE.items():
+        if hasattr(socket, name):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     if options.send_buffer_bytes:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, options.send_buffer_bytes)
     if options.receive_buffer_bytes:

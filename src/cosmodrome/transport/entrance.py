@@ -64,9 +64,9 @@ class Entrance:
         """The peer as a PROXY header names it, `host:port`."""
 
     @property
-    def is_open(self) -> bool:
-        """Whether it is decided what the connection is, and a TLS handshake, if any, is over."""
-        return self.is_bare or (self._session is not None and self._session.is_established)
+    def is_waiting(self) -> bool:
+        """Whether a greeting or a TLS handshake has begun and is not over."""
+        return bool(self._buffer) or (self._session is not None and not self._session.is_established)
 
     def receive(self, data: bytes) -> Admitted:
         """Take bytes from the socket.
