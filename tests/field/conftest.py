@@ -26,13 +26,13 @@ class _Pool:
     def __init__(self, new_folder: Callable[[], Path], stack: contextlib.ExitStack) -> None:
         self._new_folder = new_folder
         self._stack = stack
-        self._servers: dict[tuple[tuple[str, object], ...], ServerProcess] = {}
+        self._servers: dict[tuple[object, ...], ServerProcess] = {}
 
-    def server(self, config: Mapping[str, object]) -> ServerProcess:
-        key = tuple(sorted(config.items()))
+    def server(self, flags: tuple[str, ...], config: Mapping[str, object]) -> ServerProcess:
+        key = (*flags, *sorted(config.items()))
         server = self._servers.get(key)
         if server is None or not server.is_alive:
-            server = self._stack.enter_context(ServerProcess(self._new_folder(), config=config))
+            server = self._stack.enter_context(ServerProcess(self._new_folder(), *flags, config=config))
             self._servers[key] = server
         return server
 
@@ -48,8 +48,8 @@ def shared_server(_pool: _Pool) -> Iterator[StartServer]:
     """Give the shared server of a configuration; the standing rule holds for it after the test."""
     rules: dict[int, StandingRule] = {}
 
-    def give(**config: object) -> ServerProcess:
-        server = _pool.server(config)
+    def give(*flags: str, **config: object) -> ServerProcess:
+        server = _pool.server(flags, config)
         rules.setdefault(server.pid, StandingRule(server))
         return server
 
@@ -66,22 +66,27 @@ def server(shared_server: StartServer) -> ServerProcess:
 
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[StartServer]:
-    """Start servers that nobody else uses; the standing rule holds for those that are alive after the test.
+    """Start servers that nobody else uses, one at a time; the standing rule holds for each before it is stopped.
 
-    All of one test have the same data folder, so that one started after another was stopped is a restart.
+    All of one test have the same data folder: starting the next one is a restart.
     """
     with contextlib.ExitStack() as stack:
-        rules: list[tuple[ServerProcess, StandingRule]] = []
+        running: list[tuple[ServerProcess, StandingRule]] = []
 
-        def start(**config: object) -> ServerProcess:
-            server = stack.enter_context(ServerProcess(tmp_path, config=config))
-            rules.append((server, StandingRule(server)))
+        def stop() -> None:
+            while running:
+                server, rule = running.pop()
+                rule.check()
+                server.stop()
+
+        def start(*flags: str, **config: object) -> ServerProcess:
+            stop()
+            server = stack.enter_context(ServerProcess(tmp_path, *flags, config=config))
+            running.append((server, StandingRule(server)))
             return server
 
         yield start
-        for server, rule in rules:
-            if server.is_alive:
-                rule.check()
+        stop()
 
 
 @pytest.fixture

@@ -313,9 +313,11 @@ class Model:
         brokers = {name for of, name in self.members if of == cluster}
         return {row.topic for row in self.queues if row.broker in brokers}
 
-    def topics_with_flags(self, wanted: int, unwanted: int) -> set[str]:
-        firsts = {topic: next(row for row in self.queues if row.topic == topic) for topic in self.topics()}
-        return {topic for topic, row in firsts.items() if row.flag & wanted == wanted and row.flag & unwanted == 0}
+    def topics_with_flags(self, wanted: int, unwanted: int) -> tuple[set[str], set[str]]:
+        """Give the topics that must be listed and those that may: which queue data is the first is not specified."""
+        fits = [row for row in self.queues if row.flag & wanted == wanted and row.flag & unwanted == 0]
+        may = {row.topic for row in fits}
+        return may - {row.topic for row in self.queues if row not in fits}, may
 
     def route(self, topic: str, order: str | None = None) -> dict[str, Any] | None:
         """7.7."""

@@ -6,6 +6,7 @@ Must not know: what the scenario was.
 """
 
 import os
+import ssl
 from pathlib import Path
 from typing import Final
 
@@ -27,8 +28,9 @@ _TOPICS: Final = ("beacon-topic", "beacon-other-topic")
 class StandingRule:
     """Made before a scenario, checked after it; the scenario's own connections must be closed by then."""
 
-    def __init__(self, server: ServerProcess) -> None:
-        """Remember how the server was."""
+    def __init__(self, server: ServerProcess, *, tls: ssl.SSLContext | None = None) -> None:
+        """Remember how the server was. `tls` is how to connect to one that wants TLS of everybody."""
+        self._tls = tls
         self._server = server
         self._pid = server.pid
         self._descriptors = descriptors_of(server.pid)
@@ -38,9 +40,9 @@ class StandingRule:
         """Fail unless the rule holds."""
         assert self._server.is_alive, f"the server has ended\n{self._server.stderr[-4000:]}"
         assert self._server.pid == self._pid
-        with Peer(self._server.address) as broker:
+        with Peer(self._server.address, tls=self._tls) as broker:
             broker.registered(_BEACON, topics_named(*_TOPICS))
-            with Peer(self._server.address, ROUTE_S) as client:
+            with Peer(self._server.address, ROUTE_S, tls=self._tls) as client:
                 route = client.routed(_TOPICS[0])
             assert route.brokers == {_BEACON.name: {"0": _BEACON.addr}}
             assert route.perms == {_BEACON.name: 6}
