@@ -8,11 +8,21 @@ Not here: `startMonitoring`, which never ends and prints nothing; `addBroker` an
 which need programs that the rig does not start.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tests.interop.mqadmin_outputs import columns, names_only, settings, unordered, whole
+from tests.interop.mqadmin_outputs import (
+    columns,
+    names_only,
+    progress_of_topics,
+    settings,
+    settings_of_4x,
+    unordered,
+    unordered_without_figures,
+    whole,
+)
 from tests.interop.rig.brokers import CLUSTER
 from tests.interop.rig.jars import V4_9, V5_5
 
@@ -41,6 +51,10 @@ class Command:
     def words(self, places: Mapping[str, str]) -> Sequence[str]:
         """Return the words of the line with its places filled in."""
         return [word.format_map(places) for word in self.line.split(" ")]
+
+    def expectation(self, places: Mapping[str, str]) -> str:
+        """Return what the output must hold, its places filled in."""
+        return re.sub(r"\{(address|cluster|folder)\}", lambda place: places[place[1]], self.says)
 
 
 _CLUSTERS: Final = (
@@ -92,9 +106,11 @@ _KV: Final = (
 )
 
 _CONFIG: Final = (
-    Command("namesrv-config", "getNamesrvConfig", "listenPort", settings),
+    Command("namesrv-config", "getNamesrvConfig", "listenPort", settings, ONLY_5),
+    Command("namesrv-config", "getNamesrvConfig", "listenPort", settings_of_4x, ONLY_4),
     Command("namesrv-config-update", "updateNamesrvConfig -k orderMessageEnable -v true", "config success"),
-    Command("namesrv-config-after-update", "getNamesrvConfig", "orderMessageEnable", settings),
+    Command("namesrv-config-after-update", "getNamesrvConfig", "orderMessageEnable", settings, ONLY_5),
+    Command("namesrv-config-after-update", "getNamesrvConfig", "orderMessageEnable", settings_of_4x, ONLY_4),
     Command("topic-route-ordered", "topicRoute -t Ordered", '"orderTopicConf":"broker-admin:4"'),
     Command("namesrv-config-reset", "updateNamesrvConfig -k orderMessageEnable -v false", "config success"),
     Command("topic-route-unordered", "topicRoute -t Ordered", "queueDatas"),
@@ -114,39 +130,42 @@ _PERMISSIONS: Final = (
 
 _MESSAGES: Final = (
     Command("send-to-queue", "sendMessage -t Clustered -p hello -k K1 -c TagA -b broker-admin -i 0", "SEND_OK"),
-    Command("send-anywhere", "sendMessage -t Held -p hello -k K2", "SEND_OK"),
-    Command("send-unknown-topic", "sendMessage -t ByMessage -p hello", "SEND_OK"),
-    Command("topic-route-by-message", "topicRoute -t ByMessage", '"writeQueueNums":'),
     Command("consume", "consumeMessage -t Clustered -b broker-admin -i 0 -o 0 -c 1", "hello"),
     Command("print-msg", "printMsg -t Clustered -d true", "hello"),
     Command("print-msg-by-queue", "printMsgByQueue -t Clustered -a broker-admin -i 0 -p true -d true", "hello"),
     Command("query-msg-by-key", "queryMsgByKey -t Clustered -k K1", "#Message ID"),
     Command("query-msg-by-offset", "queryMsgByOffset -t Clustered -b broker-admin -i 0 -o 0", "K1"),
-    Command("query-msg-by-unique-key", "queryMsgByUniqueKey -t Clustered -i 7F0000010000000000000000000000AA"),
-    Command("query-msg-trace", "queryMsgTraceById -i 7F0000010000000000000000000000AA"),
-    Command("query-cq", "queryCq -t Clustered -q 0 -i 0", "offset"),
+    Command(
+        "query-msg-by-unique-key",
+        "queryMsgByUniqueKey -t Clustered -i 7F0000010000000000000000000000AA",
+        "command failed",
+    ),
+    Command("query-msg-trace", "queryMsgTraceById -i 7F0000010000000000000000000000AA", "command failed"),
+    Command("query-cq", "queryCq -t Clustered -q 0 -i 0", "max: 1, min: 0"),
     Command("allocate-mq", "allocateMQ -t Clustered -i 10.0.0.1,10.0.0.2", "10.0.0.2"),
     Command("topic-status", "topicStatus -t Clustered", "broker-admin"),
     Command("topic-status-unknown", "topicStatus -t NoSuchTopic", "CODE: 17"),
-    Command("check-msg-send-rt", "checkMsgSendRT -t Clustered -a 3 -s 16", "Avg RT"),
+    Command("check-msg-send-rt", "checkMsgSendRT -t Clustered -a 3 -s 16", "Avg RT", columns(3)),
     Command("send-msg-status", "sendMsgStatus -b broker-admin -c 3", "SEND_OK"),
 )
 
 _GROUPS: Final = (
     Command("update-sub-group", "updateSubGroup -c {cluster} -g GroupA", "success."),
-    Command("update-sub-group-list", "updateSubGroupList -c {cluster} -f {folder}/groups.json", releases=ONLY_5),
+    Command(
+        "update-sub-group-list", "updateSubGroupList -c {cluster} -f {folder}/groups.json", "success", releases=ONLY_5
+    ),
     Command("consumer-config", "getConsumerConfig -g GroupA", "GroupA"),
     Command("set-consume-mode", "setConsumeMode -c {cluster} -t Held -g GroupA -m POP", "success", releases=ONLY_5),
     Command("producer-connection", "producerConnection -g rig-online -t Held", "rig-online-client"),
     Command("consumer-connection", "consumerConnection -g rig-online", "rig-online-client"),
     Command("consumer-status", "consumerStatus -g rig-online", "rig-online-client", names_only),
     Command("consumer-progress", "consumerProgress", "rig-online", unordered),
-    Command("consumer-progress-group", "consumerProgress -g rig-online", "Held"),
+    Command("consumer-progress-group", "consumerProgress -g rig-online", "Held", progress_of_topics),
     Command("reset-offset", "resetOffsetByTime -g rig-online -t Held -s now -f true", "Held"),
-    Command("skip-accumulated", "skipAccumulatedMessage -g rig-online -t Held -f true", "Held"),
+    Command("skip-accumulated", "skipAccumulatedMessage -g rig-online -t Held -f true", "#brokerName"),
     Command("clone-offset", "cloneGroupOffset -s rig-online -d GroupA -t Held", "clone group offset success"),
-    Command("stats-all", "statsAll", "Held", unordered),
-    Command("stats-all-topic", "statsAll -t Held", "rig-online"),
+    Command("stats-all", "statsAll", "Held", unordered_without_figures),
+    Command("stats-all-topic", "statsAll -t Held", "rig-online", unordered_without_figures),
     Command("delete-sub-group", "deleteSubGroup -c {cluster} -g GroupA", "delete subscription group [GroupA]"),
 )
 
@@ -158,7 +177,7 @@ _BROKERS: Final = (
     Command("delete-expired-commit-log", "deleteExpiredCommitLog -c {cluster}", "success"),
     Command("clean-unused-topic", "cleanUnusedTopic -c {cluster}", "success"),
     Command("ha-status", "haStatus -c {cluster}", "#MasterAddr", names_only, ONLY_5),
-    Command("broker-epoch", "getBrokerEpoch -c {cluster}", releases=ONLY_5),
+    Command("broker-epoch", "getBrokerEpoch -c {cluster}", "command failed", releases=ONLY_5),
     Command("cold-flow-info", "getColdDataFlowCtrInfo -c {cluster}", "runtimeTable", names_only, ONLY_5),
     Command(
         "cold-flow-update", "updateColdDataFlowCtrGroupConfig -c {cluster} -g G -v 100", "success", releases=ONLY_5
@@ -169,25 +188,27 @@ _BROKERS: Final = (
     Command("export-configs", "exportConfigs -c {cluster} -f {folder}/export", "export"),
     Command("export-metrics", "exportMetrics -c {cluster} -f {folder}/export", "export"),
     Command("export-pop-record", "exportPopRecord -c {cluster} -d true", "{address}", releases=ONLY_5),
-    Command("rocksdb-config", "rocksDBConfigToJson -c {cluster}", releases=ONLY_5),
-    Command("rocksdb-cq-progress", "checkRocksdbCqWriteProgress -c {cluster}", releases=ONLY_5),
-    Command("timer-engine", "switchTimerEngine -c {cluster} -e F", releases=ONLY_5),
-    Command("lite-broker", "getBrokerLiteInfo -c {cluster}", releases=ONLY_5),
-    Command("lite-parent-topic", "getParentTopicInfo -p Held", releases=ONLY_5),
-    Command("user-create", "createUser -c {cluster} -u rig -p rig12345", releases=ONLY_5),
-    Command("user-list", "listUser -c {cluster}", releases=ONLY_5),
-    Command("acl-list", "listAcl -c {cluster}", releases=ONLY_5),
-    Command("acl-version", "clusterAclConfigVersion -c {cluster}", releases=ONLY_4),
-    Command("acl-update", "updateAclConfig -c {cluster} -a rigkey12 -s secret12", releases=ONLY_4),
-    Command("acl-get", "getAclConfig -c {cluster}", releases=ONLY_4),
-    Command("acl-white-addresses", "updateGlobalWhiteAddr -c {cluster} -g 10.0.0.1", releases=ONLY_4),
-    Command("acl-delete", "deleteAclConfig -c {cluster} -a rigkey12", releases=ONLY_4),
+    Command("rocksdb-config", "rocksDBConfigToJson -c {cluster}", "broker export done", releases=ONLY_5),
+    Command(
+        "rocksdb-cq-progress", "checkRocksdbCqWriteProgress -c {cluster}", "broker-admin check doing", releases=ONLY_5
+    ),
+    Command("timer-engine", "switchTimerEngine -c {cluster} -e F", "success", releases=ONLY_5),
+    Command("lite-broker", "getBrokerLiteInfo -c {cluster}", view=unordered_without_figures, releases=ONLY_5),
+    Command("lite-parent-topic", "getParentTopicInfo -p Held", "[broker-admin]", releases=ONLY_5),
+    Command("user-create", "createUser -c {cluster} -u rig -p rig12345", "command failed", releases=ONLY_5),
+    Command("user-list", "listUser -c {cluster}", "command failed", releases=ONLY_5),
+    Command("acl-list", "listAcl -c {cluster}", "command failed", releases=ONLY_5),
+    Command("acl-update", "updateAclConfig -c {cluster} -a rigkey12 -s secret12", "command failed", releases=ONLY_4),
+    Command("acl-white-addresses", "updateGlobalWhiteAddr -c {cluster} -g 10.0.0.1", "command failed", releases=ONLY_4),
+    Command("acl-delete", "deleteAclConfig -c {cluster} -a rigkey12", "command failed", releases=ONLY_4),
 )
 
 _STATIC_TOPICS: Final = (
     Command("static-topic", "updateStaticTopic -c {cluster} -t Static -qn 8", "The new mapping data", releases=ONLY_5),
     Command("static-topic-route", "topicRoute -t Static", "topicQueueMappingByBroker", releases=ONLY_5),
-    Command("static-topic-remap", "remappingStaticTopic -c {cluster} -t Static", releases=ONLY_5),
+    Command(
+        "static-topic-remap", "remappingStaticTopic -c {cluster} -t Static", "The old mapping data", releases=ONLY_5
+    ),
 )
 
 _ENDINGS: Final = (
@@ -196,7 +217,7 @@ _ENDINGS: Final = (
     ),
     Command("delete-topic-ordered", "deleteTopic -c {cluster} -t Ordered", "success."),
     Command("topic-route-deleted", "topicRoute -t Direct", "CODE: 17"),
-    Command("unknown-cluster", "updateTopic -c NoCluster -t Nowhere"),
+    Command("unknown-cluster", "updateTopic -c NoCluster -t Nowhere", "Make sure the specified clusterName exists"),
     Command("topic-list-at-last", "topicList", "Clustered", unordered),
 )
 

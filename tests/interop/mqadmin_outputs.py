@@ -17,14 +17,14 @@ _SUBSTITUTIONS: Final = (
     (r"\b1[6-9]\d{11}\b", "<ms>"),
     (r"\b1[6-9]\d{8}\b", "<s>"),
     # Message ids hold the clock and the process id; trace and transaction ids likewise.
-    (r"\b[0-9A-F]{32}\b", "<message id>"),
+    (r"\b[0-9A-F]{32,56}\b", "<message id>"),
     # A client that the command made for itself: process id and nanoseconds.
     (r"@\d+#\d+", "@<process>"),
     (r"\b(CID|TOOLS_CONSUMER|PID)[-_]\d+\b", r"\1-<number>"),
     # The port that the kernel chose for a client's connection (32768 and above).
     (r"(\d+\.\d+\.\d+\.\d+):(?:3[2-9]|[45]\d|6[0-5])\d{3}\b", r"\1:<client port>"),
     # Durations and rates.
-    (r"\b\d+\.\d+(?:E-?\d+)?\b", "<decimal>"),
+    (r"(?<![\d.])\d+\.\d+(?:E-?\d+)?(?![\d.])", "<decimal>"),
     (r"\b(RT|rt|cost|elapsed|time)([ :=]*)\d+ ?(ms|s)?\b", r"\1\2<duration>"),
     # Which queue a producer begins with is a random number.
     (r"(broker-admin +)\d+( +SEND_OK)", r"\1<queue>\2"),
@@ -38,6 +38,30 @@ _RULES: Final = tuple((re.compile(pattern), replacement) for pattern, replacemen
 
 # The client library logs to the console in 4.9.x, whenever a connection opens or closes.
 _CLIENT_LOG: Final = re.compile(r"^\d\d:\d\d:\d\d\.\d{3} \[.*$\n?", re.MULTILINE)
+
+_ADDED_IN_5X: Final = frozenset(
+    {
+        "clientRequestThreadPoolNums",
+        "clientRequestThreadPoolQueueCapacity",
+        "configBlackList",
+        "defaultThreadPoolNums",
+        "defaultThreadPoolQueueCapacity",
+        "deleteTopicWithBrokerRegistration",
+        "enableAllTopicList",
+        "enableControllerInNamesrv",
+        "enableShutdownGracefully",
+        "enableTopicList",
+        "needWaitForService",
+        "notifyMinBrokerIdChanged",
+        "returnOrderTopicConfigToBroker",
+        "scanNotActiveBrokerInterval",
+        "serverNettyWorkerGroupEnable",
+        "shutdownWaitTimeSeconds",
+        "supportActingMaster",
+        "unRegisterBrokerQueueCapacity",
+        "waitSecondsForService",
+    }
+)
 
 
 def whole(text: str) -> list[str]:
@@ -55,6 +79,16 @@ def unordered(text: str) -> list[str]:
     return sorted(whole(text))
 
 
+def unordered_without_figures(text: str) -> list[str]:
+    """Return the lines of `unordered` without whole numbers: counters that depend on when they are read."""
+    return sorted(re.sub(r"(?<![\w.:])\d+(?![\w.:])", "<figure>", line) for line in whole(text))
+
+
+def progress_of_topics(text: str) -> list[str]:
+    """Return the lines of `unordered` without retry topics: an untouched one has an offset, or has none yet."""
+    return [line for line in unordered(text) if not line.startswith("%RETRY%")]
+
+
 def columns(count: int) -> Callable[[str], object]:
     """Compare the first columns of a table; the others are load figures of the broker."""
 
@@ -70,6 +104,11 @@ def names_only(text: str) -> list[str]:
 
 
 def settings(text: str) -> dict[str, str]:
-    """Return key → value of getNamesrvConfig, the values that name a place of this run left out."""
+    """Return key → value of getNamesrvConfig."""
     pairs = (re.split(r" += +| = |=", line, maxsplit=1) for line in text.splitlines() if "=" in line)
     return {pair[0].strip(): pair[1].strip() for pair in pairs if len(pair) == 2 and not pair[0].startswith("=")}
+
+
+def settings_of_4x(text: str) -> dict[str, str]:
+    """Return `settings` without the keys that 4.9.x does not have; ours always lists those of 5.x."""
+    return {key: value for key, value in settings(text).items() if key not in _ADDED_IN_5X}

@@ -9,6 +9,7 @@ import datetime as dt
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final
 
 from cosmodrome.admin.name_servers import NameServers
@@ -23,6 +24,10 @@ UNREACHABLE: Final = "unreachable"
 _BROKER_LIMIT_S: Final = 3.0
 """Brokers that are gone must not cost a user's whole patience; mqadmin's own limit."""
 _MS_PER_HOUR: Final = 3_600_000
+_LARGEST: Final = 1e18
+"""A number beyond it is none that a broker means; NaN is not below it either."""
+_LAST_TIME_MS: Final = 253_402_300_799_000
+"""The end of the year 9999."""
 _HEAD: Final = (
     "#Cluster Name", "#Broker Name", "#BID", "#Addr", "#Version", "#InTPS(LOAD)", "#OutTPS(LOAD)",
     "#Timer(Progress)", "#PCWait(ms)", "#Hour", "#SPACE", "#ACTIVATED",
@@ -50,9 +55,10 @@ class BrokerState:
         """Give a value, or the first word of it, as a number; 0 when it is none or absent."""
         word = self.text(*names).split(" ")[0]
         try:
-            return float(word)
+            number = float(word)
         except ValueError:
             return 0.0
+        return number if abs(number) < _LARGEST else 0.0
 
     def growth(self, later: str, earlier: str) -> int:
         """Give the difference of two totals."""
@@ -121,7 +127,7 @@ def _row(broker: BrokerState) -> Row:
     if broker.runtime is None:
         return row
     earliest_ms = broker.number("earliestMessageTimeStamp")
-    earliest = dt.datetime.fromtimestamp(earliest_ms / 1000, tz=dt.UTC) if earliest_ms > 0 else None
+    earliest = dt.datetime.fromtimestamp(earliest_ms / 1000, tz=dt.UTC) if 0 < earliest_ms < _LAST_TIME_MS else None
     return row | {
         "version": broker.text("brokerVersionDesc"),
         "is_active": broker.text("brokerActive") == "true",
@@ -142,8 +148,11 @@ def _row(broker: BrokerState) -> Row:
 def _cells(broker: BrokerState, now_ms: int) -> str:
     earliest_ms = broker.number("earliestMessageTimeStamp")
     hours = (now_ms - earliest_ms) / _MS_PER_HOUR if earliest_ms else 0.0
+    sent = broker.number("getTransferredTps", "getTransferedTps")
     # mqadmin prints N for what older brokers do not send.
-    acks = [broker.text(f"ackThreadPoolQueue{name}") or ("" if broker.runtime is None else "N") for name in _QUEUE_FACTS]
+    acks = [
+        broker.text(f"ackThreadPoolQueue{name}") or ("" if broker.runtime is None else "N") for name in _QUEUE_FACTS
+    ]
     sends = [broker.text(f"sendThreadPoolQueue{name}") for name in _QUEUE_FACTS]
     pulls = [broker.text(f"pullThreadPoolQueue{name}") for name in _QUEUE_FACTS]
     return _line(
@@ -152,19 +161,29 @@ def _cells(broker: BrokerState, now_ms: int) -> str:
         broker.broker_id,
         shown(broker.addr),
         UNREACHABLE if broker.runtime is None else shown(broker.text("brokerVersionDesc")),
-        f"{broker.number('putTps'):9.2f}({sends[0]},{sends[1]}ms)",
-        f"{broker.number('getTransferredTps', 'getTransferedTps'):9.2f}({pulls[0]},{pulls[1]}ms|{acks[0]},{acks[1]}ms)",
-        f"{broker.number('timerReadBehind'):.0f}-{broker.number('timerOffsetBehind'):.0f}"
-        f"({broker.number('timerCongestNum') / 10_000:.1f}w, {broker.number('timerEnqueueTps'):.1f}, "
-        f"{broker.number('timerDequeueTps'):.1f})",
+        f"{_rounded(broker.number('putTps'), 2):>9}({sends[0]},{sends[1]}ms)",
+        f"{_rounded(sent, 2):>9}({pulls[0]},{pulls[1]}ms|{acks[0]},{acks[1]}ms)",
+        _timer(broker),
         broker.text("pageCacheLockTimeMills"),
-        f"{hours:.2f}",
-        f"{broker.number('commitLogDiskRatio'):.4f}",
+        _rounded(hours, 2),
+        _rounded(broker.number("commitLogDiskRatio"), 4),
         "true" if broker.text("brokerActive").lower() == "true" else "false",
     )
 
 
 _QUEUE_FACTS: Final = ("Size", "HeadWaitTimeMills")
+
+
+def _timer(broker: BrokerState) -> str:
+    behind = f"{broker.number('timerReadBehind'):.0f}-{broker.number('timerOffsetBehind'):.0f}"
+    waiting = _rounded(broker.number("timerCongestNum") / 10_000, 1)
+    rates = [_rounded(broker.number(name), 1) for name in ("timerEnqueueTps", "timerDequeueTps")]
+    return f"{behind}({waiting}w, {rates[0]}, {rates[1]})"
+
+
+def _rounded(number: float, digits: int) -> str:
+    """Round a half up, as Java's formatter does."""
+    return str(Decimal(repr(number)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
 
 
 def _more_cells(broker: BrokerState) -> str:

@@ -46,8 +46,9 @@ class ReportingServer:
         except StorageError:
             await self._server.stop("failed")
             raise
-        if sys.platform != "win32":
-            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self._write_soon)
+        if sys.platform == "win32":
+            return
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self._write_soon)
 
     async def stop(self, reason: str) -> StopSummary:
         """Stop, and write the last report; one that cannot be written is logged."""

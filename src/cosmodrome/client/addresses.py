@@ -20,7 +20,7 @@ ADDRESS_VARIABLES: Final = ("NAMESRV_ADDR", "ROCKETMQ_NAMESRV_ADDR")
 # A shell leaves quotes and backslashes in the text when a list was quoted twice.
 _SEPARATORS: Final = re.compile(r"""[;,\s"'\\]+""")
 _SCHEME: Final = re.compile(r"^(?:https?|tcp|rocketmq)://", re.IGNORECASE)
-_BRACKETED: Final = re.compile(r"\[([0-9A-Fa-f:.]+(?:%[\w.-]+)?)\](?::(.*))?")
+_BRACKETED: Final = re.compile(r"\[([^\[\]]*)\](?::(.*))?")
 _HOST: Final = re.compile(r"[\w.-]+")
 _PORTS: Final = range(1, 65_536)
 
@@ -133,7 +133,7 @@ def _parse(piece: str) -> Address:
     bracketed = _BRACKETED.fullmatch(text)
     if bracketed:
         host, port = bracketed[1], bracketed[2]
-        if not _is_ip(host.partition("%")[0]):
+        if ":" not in host or not _is_ip(host):
             raise ValueError("is no IPv6 address")
         return Address(host.lower(), _port(port))
     if text.count(":") > 1:

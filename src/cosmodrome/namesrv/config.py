@@ -357,12 +357,6 @@ class NamesrvConfig:
             default_text="~/.local/share/cosmodrome/namesrv",
         ),
     )
-    admin_policy: AdminPolicy = option(  # noqa: RUF009
-        AdminPolicy.COMPATIBLE, Key(Kind.ADMIN_POLICY, _OURS, _RESTART, "who may change the server over the wire")
-    )
-    admin_allow: tuple[Network, ...] = option(
-        _LOOPBACK, Key(Kind.NETWORKS, _OURS, _RESTART, "where adminPolicy lets changes come from", may_be_empty=True)
-    )
     shadow: str | None = option(
         None,
         Key(
@@ -372,6 +366,12 @@ class NamesrvConfig:
             "another NameServer: reads go to it too, and differing answers are reported",
             may_be_empty=True,
         ),
+    )
+    admin_policy: AdminPolicy = option(  # noqa: RUF009
+        AdminPolicy.COMPATIBLE, Key(Kind.ADMIN_POLICY, _OURS, _RESTART, "who may change the server over the wire")
+    )
+    admin_allow: tuple[Network, ...] = option(
+        _LOOPBACK, Key(Kind.NETWORKS, _OURS, _RESTART, "where adminPolicy lets changes come from", may_be_empty=True)
     )
 
     def __post_init__(self) -> None:

@@ -24,8 +24,8 @@ from tests.interop.differential.history import (
 from tests.interop.differential.model import Model, Verdict
 from tests.support import wire
 
-READ_VERSIONS: Final = (0, 63, 317, 399, 400, 401, 407, 441, 479, 513)
-BROKER_VERSIONS: Final = (31, 36, 37, 317, 401, 407, 413, 441, 479, 513)
+READ_VERSIONS: Final = (-5, 0, 63, 317, 399, 400, 401, 407, 441, 479, 513)
+BROKER_VERSIONS: Final = (31, 36, 37, 317, 401, 407, 413, 441, 479, 513, 700)
 LANGUAGES: Final = ("JAVA", "CPP", "GO", "PYTHON", "OTHER")
 ODD_TOPICS: Final = ("té/~", 't"\\~', "t<&'>~", "t\u2028\u00a0~", "t\u007f\u0085~", "t\u000b\u0001\t~", "t\U0001f680~")
 MEMBER_TOPIC: Final = "rmq_sys_SYNC_BROKER_MEMBER_~"
@@ -33,6 +33,7 @@ ORDER_NAMESPACE: Final = "ORDER_TOPIC_CONFIG"
 ORDER_VALUES: Final = ("b1:4;b2:4", "", 'é/"\\\u0007<>')
 ADDRS_PER_NAME: Final = 3
 NO_BODY: Final = Body()
+TRANSLATABLE_PROBABILITY: Final = 0.7
 LAST_STEP_PROBABILITY: Final = 0.15
 
 
@@ -43,7 +44,8 @@ def generate(seed: int, number: int) -> History:
     composer = Composer(random, setting)
     steps: list[Step] = []
     wanted = random.randint(8, 40)
-    for step in composer.steps():
+    for composed in composer.steps():
+        step = replace(composed, is_translatable=random.random() < TRANSLATABLE_PROBABILITY)
         verdict, _ = composer.model.judge(step)
         if verdict is Verdict.PLAY or (verdict is Verdict.LAST and random.random() < LAST_STEP_PROBABILITY):
             steps.append(step)
@@ -165,7 +167,7 @@ class Composer:
             "bodyCrc32": self._pick(None, None, None, "0", "many"),
             "__ZONE_NAME": zone,
         }
-        connection = self._home_connection(addr) if self._chance(0.96) else "shared"
+        connection = self._home_connection(addr) if self._chance(0.85) else "shared"
         return self._request(103, ext, body, version=version, connection=connection)
 
     def _registration_body(self, name: str, addr: str, version: int) -> Body:
@@ -258,6 +260,7 @@ class Composer:
             self._with_odd_field,
             self._with_odd_field,
             self._with_wrong_label,
+            self._with_wrong_label,
             self._with_negative_version,
             self._with_odd_body,
             self._with_odd_body,
@@ -280,8 +283,12 @@ class Composer:
         return replace(request, ext=self._pick(ext, ext, ext, ext, None))
 
     def _with_wrong_label(self, request: Request) -> Request:
+        if request.body.form == "json" and not self.has_flags and self._chance(0.8):
+            body = replace(request.body, form="zip", with_mapping_part=request.version >= 413)
+            filters = body.filters or ()
+            request = replace(request, body=replace(body, filters=filters))
         label = "false" if request.body.form == "zip" else "true"
-        return replace(request, ext=dict(request.ext or {}) | {"compressed": label})
+        return replace(request, ext=dict(request.ext or {}) | {"compressed": label, "bodyCrc32": "0"})
 
     def _with_negative_version(self, request: Request) -> Request:
         return replace(request, version=-1, body=replace(request.body, effect="refused"))
@@ -370,9 +377,16 @@ class Composer:
         topic = self._pick(*[self._topic(), "new~"] * 6, None, "")
         numbers = {"readQueueNums": 4, "topicSysFlag": self._flag_of(topic or ""), "writeQueueNums": 4}
         queues = [{"brokerName": broker, "perm": self._pick(6, 4), **numbers} for broker in brokers]
-        text = json.dumps({"brokerDatas": [], "filterServerTable": {}, "queueDatas": queues}, ensure_ascii=False)
-        text = self._pick(*[text] * 8, "", "{", "{}", "null")
-        return self._request(217, {"topic": topic}, Body(form="text", text=text) if text else Body())
+        text = self._route_text(queues)
+        body = Body() if self._chance(0.05) else Body(form="text", text=self._pick(*[text] * 12, "{}", "null"))
+        if self._chance(0.05):
+            body = Body(form="text", text="{")
+        elif self._chance(0.03):
+            body = Body(form="text", text=self._route_text([{"perm": 6, **numbers}]))
+        return self._request(217, {"topic": topic}, body)
+
+    def _route_text(self, queues: list[dict[str, Any]]) -> str:
+        return json.dumps({"brokerDatas": [], "filterServerTable": {}, "queueDatas": queues}, ensure_ascii=False)
 
     def delete_topic(self) -> Request:
         """216, everywhere or in one cluster."""
@@ -434,7 +448,7 @@ class Composer:
     def close(self) -> Close:
         """The end of a connection, mostly one that a broker is bound to."""
         bound = [entry.connection for entry in self.model.live.values()]
-        return Close(connection=self._pick(*bound, "admin", "shared"), is_reset=self._chance(0.3))
+        return Close(connection=self._pick(*bound, "admin", "shared", "shared"), is_reset=self._chance(0.3))
 
     # Small choices
 

@@ -104,7 +104,8 @@ class Body:
 class Request:
     """One request on the connection named `connection`, which is opened when first used.
 
-    `facts` are added by the model before the step is played, for the rules of differences.py.
+    `facts` and `translation` are added by the model before the step is played: the former for the
+    rules of differences.py, the latter where a wanted difference would make the tables differ.
     """
 
     connection: str
@@ -116,7 +117,9 @@ class Request:
     language: str = "JAVA"
     is_oneway: bool = False
     bad_crc: bool = False
+    is_translatable: bool = False
     facts: frozenset[str] = field(default=frozenset(), compare=False)
+    translation: "Translation | None" = field(default=None, compare=False)
 
     def get(self, name: str) -> str | None:
         """Return a header field as the server sees it: an empty text is nothing in ROCKETMQ."""
@@ -138,6 +141,9 @@ class Close:
 
     connection: str
     is_reset: bool = False
+    is_translatable: bool = False
+    facts: frozenset[str] = field(default=frozenset(), compare=False)
+    translation: "Translation | None" = field(default=None, compare=False)
 
     def __str__(self) -> str:
         """Return one line."""
@@ -145,6 +151,23 @@ class Close:
 
 
 Step = Request | Close
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """What Apache's server is given in place of a step, to do what ours does of itself.
+
+    No steps at all: for ours, the step changes nothing, and is answered with code `expects`.
+    """
+
+    steps: tuple[Step, ...] = ()
+    expects: int | None = None
+
+    def __str__(self) -> str:
+        """Return one line."""
+        if not self.steps:
+            return f"not given to Apache: ours answers {self.expects} and changes nothing"
+        return "Apache is given: " + "; ".join(str(step) for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,17 +1,20 @@
 """A small model of the tables, to know which steps leave both servers in the same state.
 
 Owns: where the Apache NameServer and ours differ on purpose *in state* (spec 11.2): a step that
-would make them differ may only be the last of a history, or is left out when it shows nothing.
+would make them differ is translated (Apache's server is told to do what ours does of itself), is the
+last of a history, or is left out when it shows nothing.
 Must not know: answers. What differs in one answer only is for differences.py.
 
 The model follows Apache's server and is deliberately narrow: in doubt it ends the history.
 """
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple
 
-from tests.interop.differential.history import SETTINGS, Body, Close, Request, Step, Version
+from tests.interop.differential.history import SETTINGS, Body, Close, Request, Step, Translation, Version
 from tests.support import wire
 
 REGISTER_FIELDS: Final = ("brokerName", "brokerAddr", "clusterName", "haServerAddr")
@@ -19,6 +22,7 @@ IDENTITY_FIELDS: Final = ("brokerName", "brokerAddr", "clusterName", "brokerId")
 LINGER_FACT: Final = "mapping-may-linger"
 NOTICE_FACT: Final = "notice-may-differ"
 LAST_FACT: Final = "last"
+NOBODYS_ID: Final = -(2**50)
 
 
 class Verdict(Enum):
@@ -28,6 +32,19 @@ class Verdict(Enum):
     LAST = auto()
     """Play it, compare its answer, and end the history: the tables may differ now."""
     SKIP = auto()
+
+
+class Judgement(NamedTuple):
+    """A verdict, and what goes with the step when it is played."""
+
+    verdict: Verdict
+    facts: frozenset[str] = frozenset()
+    translation: Translation | None = None
+
+
+PLAY: Final = Judgement(Verdict.PLAY)
+LAST: Final = Judgement(Verdict.LAST, frozenset({LAST_FACT}))
+SKIP: Final = Judgement(Verdict.SKIP)
 
 
 @dataclass(slots=True)
@@ -61,7 +78,6 @@ class Model:
     def __init__(self, setting: str) -> None:
         """Start with empty tables."""
         self._deletes_topics = "deleteTopicWithBrokerRegistration" in SETTINGS[setting]
-        self._misses: set[str] = set()
         self.groups: dict[str, Group] = {}
         self.live: dict[Key, Live] = {}
         self.stale: dict[Key, Live] = {}
@@ -71,67 +87,83 @@ class Model:
         """Static topics of which a part went away: Apache's routes still show it (F10)."""
 
     def judge(self, step: Step) -> tuple[Verdict, Step]:
-        """Apply a step, and return whether to play it and the step with its facts."""
-        if isinstance(step, Close):
-            return self._close(step), step
-        verdict = self._request(step)
-        facts = {LINGER_FACT} if self._route_topic(step) in self.unmapped else set()
-        facts |= {LAST_FACT} if verdict is Verdict.LAST else set()
-        facts |= self._misses
-        self._misses = set()
-        return verdict, replace(step, facts=frozenset(facts))
+        """Apply a step, and return whether to play it, and the step with its facts and translation."""
+        judgement = self._close(step) if isinstance(step, Close) else self._request(step)
+        return judgement.verdict, replace(step, facts=judgement.facts, translation=judgement.translation)
 
-    def _route_topic(self, step: Request) -> str | None:
-        return step.get("topic") if step.code == 105 else None
-
-    def _request(self, step: Request) -> Verdict:
-        judges = {
+    def _request(self, step: Request) -> Judgement:
+        judges: dict[int, Callable[[Request], Judgement]] = {
+            100: _put_kv,
             103: self._register,
             104: self._unregister,
-            904: self._heartbeat,
-            322: self._heartbeat,
+            105: self._read_route,
             216: self._delete_topic,
             217: _add_topic,
-            100: _put_kv,
+            322: self._heartbeat,
+            904: self._heartbeat,
         }
-        return judges[step.code](step) if step.code in judges else Verdict.PLAY
+        return judges[step.code](step) if step.code in judges else PLAY
 
     # REGISTER_BROKER
 
-    def _register(self, step: Request) -> Verdict:
-        verdict = _refused_by_both(step)
-        if verdict is not None:
-            return verdict
-        name, addr, cluster = (step.get(field) or "" for field in REGISTER_FIELDS[:3])
-        key, group = (cluster, addr), self.groups.get(name)
-        verdict = self._moved(step, key, group)
-        if verdict is not None:
-            return verdict
-        if group is not None and self._conflicts(step, group):
-            return Verdict.PLAY if self._leaves_no_trace(step, group) else Verdict.LAST
-        broker_id = int(step.get("brokerId") or 0)
-        if len(step.body.topics) == 1 and (group is None or group.addrs.get(broker_id, "") == ""):
-            clean = group is not None and self._leaves_no_trace(step, group)
-            return Verdict.PLAY if clean else Verdict.LAST
-        self._accept(step, key, broker_id)
-        return Verdict.PLAY
+    def _register(self, step: Request) -> Judgement:
+        if _is_refused(step):
+            return PLAY
+        if step.body.effect == "last" or any(step.get(name) is None for name in REGISTER_FIELDS):
+            return _only_ours(step, 1)
+        return self._register_relabelled(step) if _is_mislabelled(step) else self._register_complete(step)
 
-    def _moved(self, step: Request, key: Key, group: Group | None) -> Verdict | None:
-        """Judge an address that was known otherwise: renamed, in another cluster, or replaced."""
-        cluster, addr = key
+    def _register_complete(self, step: Request) -> Judgement:
+        key, group = _key(step), self.groups.get(step.get("brokerName") or "")
+        if self._is_obscure(step, key, group):
+            return SKIP
+        is_clean = group is not None and self._leaves_no_trace(step, group)
+        if group is not None and self._conflicts(step, group):
+            return PLAY if is_clean else _only_ours(step, 0)
+        if len(step.body.topics) == 1 and (group is None or _id(step) not in group.addrs):
+            return PLAY if is_clean else _only_ours(step, 1)
+        return self._move(step, key) if self._is_elsewhere(step, key) else self._accept(step, key)
+
+    def _register_relabelled(self, step: Request) -> Judgement:
+        """Judge a body that is not what `compressed` says: ours inflates it where it is due (F11)."""
+        if not step.is_translatable or step.body.form != "zip":
+            return LAST
+        relabelled = replace(step, ext=dict(step.ext or {}) | {"compressed": "true"})
+        judgement = self._register(relabelled)
+        if judgement.translation is None:
+            return judgement._replace(translation=Translation((relabelled,)))
+        return judgement
+
+    def _is_obscure(self, step: Request, key: Key, group: Group | None) -> bool:
+        """Return whether what Apache's server keeps of the past would show in no simple way."""
+        if group is not None and group.cluster != key[0] and group.is_shared:
+            return True
+        return key in self.stale and (self.stale[key].version == step.body.version or _keeps_filters(step.body))
+
+    def _is_elsewhere(self, step: Request, key: Key) -> bool:
+        """Return whether the address is known under another name or in another cluster."""
         name = step.get("brokerName")
-        others = [n for n, g in self.groups.items() if addr in g.addrs.values() and n != name]
-        elsewhere = any(a == addr and (c != cluster or e.name != name) for (c, a), e in self.live.items())
-        if others or elsewhere:
-            return Verdict.LAST
-        if group is not None and group.cluster != cluster and group.is_shared:
-            return Verdict.SKIP
-        if key in self.stale and (self.stale[key].version == step.body.version or _keeps_filters(step.body)):
-            return Verdict.SKIP
-        return None
+        others = [n for n, g in self.groups.items() if key[1] in g.addrs.values() and n != name]
+        entries = [*self.live.items(), *self.stale.items()]
+        return bool(others) or any(k[1] == key[1] and (k[0] != key[0] or e.name != name) for k, e in entries)
+
+    def _move(self, step: Request, key: Key) -> Judgement:
+        """Judge an address that comes under a new name: with ours it leaves the former one (F23)."""
+        entry = self.live.get(key)
+        held = [n for n, g in self.groups.items() if key[1] in g.addrs.values()]
+        known = [k for k in (*self.live, *self.stale) if k[1] == key[1]]
+        if not step.is_translatable or entry is None or held != [entry.name] or known != [key]:
+            return LAST
+        former = self.groups[entry.name]
+        if former.cluster != key[0] or former.is_shared:
+            return LAST
+        self._remove(entry.name, key)
+        leave = _unregistration(entry.name, key, entry.broker_id)
+        self._accept(replace(step, is_translatable=False), key)
+        return Judgement(Verdict.PLAY, frozenset({NOTICE_FACT}), Translation((leave, step)))
 
     def _conflicts(self, step: Request, group: Group) -> bool:
-        other = group.addrs.get(int(step.get("brokerId") or 0))
+        other = group.addrs.get(_id(step))
         if other is None or other == step.get("brokerAddr"):
             return False
         entry = self.live.get((step.get("clusterName") or "", other))
@@ -139,47 +171,56 @@ class Model:
 
     def _leaves_no_trace(self, step: Request, group: Group) -> bool:
         """Return whether Apache's half-done refusal (F8) changes nothing."""
-        addr, cluster = step.get("brokerAddr") or "", step.get("clusterName") or ""
-        same = (group.cluster, group.flag, group.zone) == (cluster, _flag(step), step.get("__ZONE_NAME"))
-        known = addr in group.addrs.values() or (cluster, addr) in self.live or (cluster, addr) in self.stale
-        return same and not known
+        key = _key(step)
+        same = (group.cluster, group.flag, group.zone) == (key[0], _flag(step), step.get("__ZONE_NAME"))
+        return same and not self._is_elsewhere(step, key) and key[1] not in group.addrs.values()
 
-    def _accept(self, step: Request, key: Key, broker_id: int) -> None:
+    def _accept(self, step: Request, key: Key) -> Judgement:
         cluster, addr = key
-        name = step.get("brokerName") or ""
+        name, broker_id = step.get("brokerName") or "", _id(step)
         group = self.groups.setdefault(name, Group(cluster, None, None))
         group.flag, group.zone = _flag(step), step.get("__ZONE_NAME")
         group.is_shared |= group.cluster != cluster
         group.addrs = {i: a for i, a in group.addrs.items() if a != addr or i == broker_id}
         replaced = (cluster, group.addrs.get(broker_id, addr))
-        if replaced != key and replaced in self.live:
-            self.stale[replaced] = self.live.pop(replaced)
         group.addrs[broker_id] = addr
         self.stale.pop(key, None)
         self.live[key] = Live(name, broker_id, step.body.version, step.connection)
         self.mapped |= {mapping.topic for mapping in step.body.mappings}
         if self._deletes_topics:
             self.unmapped |= self.mapped - {mapping.topic for mapping in step.body.mappings}
+        return PLAY if replaced == key else self._replace(step, group, replaced)
+
+    def _replace(self, step: Request, group: Group, replaced: Key) -> Judgement:
+        """Judge an address that lost its id to another one: ours forgets it (F4)."""
+        if replaced not in self.live:
+            return PLAY
+        entry = self.live.pop(replaced)
+        # Apache's server takes the write permission from a group without master whenever 104 comes.
+        loses_write = group.flag == "true" and min(group.addrs) > 0
+        if not step.is_translatable or loses_write:
+            self.stale[replaced] = entry
+            return PLAY
+        forget = _unregistration(entry.name, replaced, NOBODYS_ID)
+        return Judgement(Verdict.PLAY, translation=Translation((step, forget)))
 
     # UNREGISTER_BROKER and closed connections
 
-    def _unregister(self, step: Request) -> Verdict:
+    def _unregister(self, step: Request) -> Judgement:
         if any(step.get(name) is None for name in IDENTITY_FIELDS) or not _is_int(step.get("brokerId")):
-            return Verdict.LAST
-        name, addr, cluster, _ = (step.get(each) or "" for each in IDENTITY_FIELDS)
-        group, entry = self.groups.get(name), self.live.get((cluster, addr))
+            return _only_ours(step, 1)
+        name, key = step.get("brokerName") or "", _key(step)
+        group, entry = self.groups.get(name), self.live.get(key) or self.stale.get(key)
+        is_held = group is not None and key[1] in group.addrs.values()
         if entry is not None and entry.name != name:
-            return Verdict.LAST
-        held = group is not None and addr in group.addrs.values()
-        if group is not None and held and (entry is None or group.is_shared):
-            return Verdict.LAST
-        if (cluster, addr) in self.stale and self.stale[cluster, addr].name != name:
-            return Verdict.LAST
-        if group is not None and group.addrs.get(int(step.get("brokerId") or 0)) != addr:
-            self._misses = {NOTICE_FACT}
-        self.stale.pop((cluster, addr), None)
-        self._remove(name, (cluster, addr))
-        return Verdict.PLAY
+            loses_write = group is not None and group.flag == "true" and min(group.addrs) > 0
+            return LAST if is_held or loses_write else _only_ours(step, 0)
+        if group is not None and is_held and (key not in self.live or group.is_shared):
+            return LAST
+        is_exact = group is None or group.addrs.get(_id(step)) == key[1]
+        self.stale.pop(key, None)
+        self._remove(name, key)
+        return PLAY if is_exact else Judgement(Verdict.PLAY, frozenset({NOTICE_FACT}))
 
     def _remove(self, name: str, key: Key) -> None:
         self.live.pop(key, None)
@@ -192,43 +233,50 @@ class Model:
             # Topics that lose their last queues take the mappings of other brokers with them.
             self.unmapped |= self.mapped
 
-    def _close(self, step: Close) -> Verdict:
-        bound = [(key, e) for key, e in self.live.items() if e.connection == step.connection]
-        stale = [key for key, e in self.stale.items() if e.connection == step.connection]
-        if len(bound) + len(stale) > 1:
-            return Verdict.SKIP
+    def _close(self, step: Close) -> Judgement:
+        bound = {key: entry for key, entry in self.live.items() if entry.connection == step.connection}
+        is_stale = any(entry.connection == step.connection for entry in self.stale.values())
         if not bound:
-            return Verdict.PLAY
-        key, entry = bound[0]
-        group = self.groups.get(entry.name)
-        if group is None or group.cluster != key[0] or group.is_shared:
-            return Verdict.SKIP
-        self._remove(entry.name, key)
-        return Verdict.PLAY
+            return PLAY
+        groups = [(key, self.groups.get(entry.name)) for key, entry in bound.items()]
+        if is_stale or any(group is None or group.cluster != key[0] or group.is_shared for key, group in groups):
+            return SKIP
+        if len(bound) > 1 and not step.is_translatable:
+            return SKIP
+        for key, entry in bound.items():
+            self._remove(entry.name, key)
+        if len(bound) == 1:
+            return PLAY
+        # Apache's server unregisters one of them, whichever it finds first (F6).
+        leave = tuple(_unregistration(entry.name, key, entry.broker_id) for key, entry in bound.items())
+        return Judgement(Verdict.PLAY, frozenset({NOTICE_FACT}), Translation((step, *leave)))
 
     # The others
 
-    def _heartbeat(self, step: Request) -> Verdict:
-        key = (step.get("clusterName") or "", step.get("brokerAddr") or "")
-        return Verdict.SKIP if key in self.stale else Verdict.PLAY
+    def _read_route(self, step: Request) -> Judgement:
+        return PLAY._replace(facts=frozenset({LINGER_FACT})) if step.get("topic") in self.unmapped else PLAY
 
-    def _delete_topic(self, step: Request) -> Verdict:
-        topic = step.get("topic")
-        if topic in self.mapped:
-            self.unmapped.add(topic)
-        return Verdict.PLAY
+    def _heartbeat(self, step: Request) -> Judgement:
+        return SKIP if _key(step) in self.stale else PLAY
+
+    def _delete_topic(self, step: Request) -> Judgement:
+        self.unmapped |= self.mapped & {step.get("topic") or ""}
+        return PLAY
 
 
-def _refused_by_both(step: Request) -> Verdict | None:
-    """Judge a registration that cannot be taken, or is taken by one server only."""
-    body = step.body
-    if step.bad_crc or body.effect == "refused":
-        return Verdict.PLAY
-    if not _is_int(step.get("brokerId")):
-        return Verdict.PLAY
-    if body.effect == "last" or any(step.get(name) is None for name in REGISTER_FIELDS):
-        return Verdict.LAST
-    return Verdict.LAST if _is_mislabelled(step, body) else None
+def _is_refused(step: Request) -> bool:
+    """Return whether both servers refuse a registration without a trace."""
+    return step.bad_crc or step.body.effect == "refused" or not _is_int(step.get("brokerId"))
+
+
+def _only_ours(step: Request, code: int) -> Judgement:
+    """Judge a step that leaves something behind on Apache's server, and nothing on ours."""
+    return Judgement(Verdict.PLAY, translation=Translation((), code)) if step.is_translatable else LAST
+
+
+def _unregistration(name: str, key: Key, broker_id: int) -> Request:
+    ext = {"brokerName": name, "brokerAddr": key[1], "clusterName": key[0], "brokerId": str(broker_id)}
+    return Request(connection="translation", code=104, ext=ext)
 
 
 def _keeps_filters(body: Body) -> bool:
@@ -236,23 +284,31 @@ def _keeps_filters(body: Body) -> bool:
     return body.form == "old" or body.filters is None
 
 
-def _is_mislabelled(step: Request, body: Body) -> bool:
+def _is_mislabelled(step: Request) -> bool:
     """Return whether `compressed` does not say what the body is (F11)."""
     says_zip = (step.get("compressed") or "").lower() == "true"
-    return (
-        step.version >= wire.SECOND_BODY_VERSION and body.form in ("json", "zip") and says_zip != (body.form == "zip")
-    )
+    is_zip = step.body.form == "zip"
+    return step.version >= wire.SECOND_BODY_VERSION and step.body.form in ("json", "zip") and says_zip != is_zip
 
 
-def _add_topic(step: Request) -> Verdict:
+def _add_topic(step: Request) -> Judgement:
     """An empty name is a topic for Apache's server."""
-    return Verdict.LAST if step.get("topic") == "" else Verdict.PLAY
+    is_taken = step.get("topic") == "" and "brokerName" in step.body.text
+    return _only_ours(step, 0) if is_taken else PLAY
 
 
-def _put_kv(step: Request) -> Verdict:
+def _put_kv(step: Request) -> Judgement:
     """A missing value is a value for Apache's server."""
     is_named = step.get("namespace") is not None and step.get("key") is not None
-    return Verdict.LAST if is_named and step.get("value") is None else Verdict.PLAY
+    return _only_ours(step, 1) if is_named and step.get("value") is None else PLAY
+
+
+def _key(step: Request) -> Key:
+    return (step.get("clusterName") or "", step.get("brokerAddr") or "")
+
+
+def _id(step: Request) -> int:
+    return int(step.get("brokerId") or 0)
 
 
 def _flag(step: Request) -> str | None:
@@ -260,4 +316,5 @@ def _flag(step: Request) -> str | None:
 
 
 def _is_int(text: str | None) -> bool:
-    return text is not None and text.lstrip("+-").isdigit()
+    """Return whether a text is a number that fits a Java long for certain."""
+    return text is not None and re.fullmatch(r"[+-]?[0-9]{1,18}", text) is not None

@@ -5,13 +5,13 @@ Must not know: how histories are made or made smaller.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from tests.interop.differential.differences import explained, notices_may_differ
 from tests.interop.differential.generator import playable
-from tests.interop.differential.history import FULL_REGISTRATION, UNREGISTER, Close, History, Request, Step
+from tests.interop.differential.history import FULL_REGISTRATION, UNREGISTER, Close, History, Request, Step, Translation
 from tests.interop.differential.model import LAST_FACT
 from tests.interop.differential.reading import Seen, differing
 from tests.interop.differential.side import READS, Side
@@ -38,15 +38,23 @@ class Mismatch:
         shown = self.history.steps[: self.at + 1]
         head = f"{self.history.setting}, seed {self.history.seed}, history {self.history.number}"
         lines = [f"answers differ in {', '.join(sorted(self.fields))} ({head}):"]
-        lines += [f"  {step}" for step in shown]
+        for step in shown:
+            lines.append(f"  {step}")
+            lines += [] if step.translation is None else [f"    ({step.translation})"]
         return "\n".join([*lines, f"  Apache: {self.theirs}", f"  ours:   {self.ours}"])
 
 
 class Player:
     """Plays histories to a pair of servers; `numbers` never repeats one while the servers live."""
 
-    def __init__(self, theirs: Side, ours: Side, numbers: Iterator[int], wanted: frozenset[str]) -> None:
-        """Compare `ours` with `theirs`; `wanted` names the rules of differences.py that count."""
+    def __init__(
+        self, theirs: Side, ours: Side, numbers: Iterator[int], wanted: frozenset[str], *, translates: bool
+    ) -> None:
+        """Compare `ours` with `theirs`; `wanted` names the rules of differences.py that count.
+
+        Unless it `translates`, what Apache's server is given in place of a step goes to both.
+        """
+        self._translates = translates
         self._sides = (theirs, ours)
         self._numbers = numbers
         self._wanted = wanted
@@ -87,6 +95,8 @@ class Player:
         return None
 
     def _play_step(self, step: Step) -> Comparison:
+        if step.translation is not None:
+            return self._play_translated(step, step.translation)
         if isinstance(step, Close):
             for side in self._sides:
                 side.close(step)
@@ -99,10 +109,24 @@ class Player:
             self._settle(step)
         return comparison
 
+    def _play_translated(self, step: Step, translation: Translation) -> Comparison:
+        """Give ours the step and Apache's server the translation; compare the answers to the step itself."""
+        self.answers += 1
+        own = (step,) if self._translates else translation.steps
+        theirs, ours = _perform(self._sides[0], translation.steps, step), _perform(self._sides[1], own, step)
+        if translation.steps or not self._translates:
+            return self._compare(step, theirs, ours)
+        expected = None if isinstance(step, Request) and step.is_oneway else Seen(code=translation.expects)
+        is_as_expected = (expected is None) == (ours is None) and (ours is None or ours.code == translation.expects)
+        return expected, ours, frozenset() if is_as_expected else frozenset({"code"})
+
     def _ask(self, step: Request) -> Comparison:
         self.answers += 1
         theirs, ours = (side.ask(step) for side in self._sides)
-        if theirs is None or ours is None:
+        return self._compare(step, theirs, ours)
+
+    def _compare(self, step: Step, theirs: Seen | None, ours: Seen | None) -> Comparison:
+        if theirs is None or ours is None or isinstance(step, Close):
             return theirs, ours, frozenset() if theirs is ours else frozenset({"failure"})
         return theirs, ours, differing(theirs, ours) - explained(self._wanted, step, theirs, ours)
 
@@ -121,7 +145,7 @@ class Player:
 
     def _excuses_notices(self, step: Step) -> bool:
         """Return whether notices differ on purpose from here on in this history."""
-        return isinstance(step, Request) and notices_may_differ(self._wanted, step)
+        return notices_may_differ(self._wanted, step)
 
     def _compare_notices(self) -> Comparison:
         """Wait until the brokers of both servers were told the same since the history began."""
@@ -132,6 +156,22 @@ class Player:
                 return theirs, ours, differing(theirs, ours)
             for side in self._sides:
                 side.notices(wait_s=NOTICE_WAIT_S)
+
+
+def _perform(side: Side, steps: Sequence[Step], step: Step) -> Seen | None:
+    """Play steps on one side; return the answer to the last one that is of the kind of `step`."""
+    answer = None
+    for each in steps:
+        if isinstance(each, Close):
+            side.close(each)
+            side.settle(each)
+            continue
+        seen = side.ask(each)
+        if isinstance(step, Request) and each.code == step.code:
+            answer = seen
+        if each.code == UNREGISTER:
+            side.settle(each)
+    return answer
 
 
 def _may_notify(step: Step) -> bool:

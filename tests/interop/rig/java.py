@@ -65,7 +65,12 @@ class JavaProcess(RigProcess):
     def __init__(self, program: JavaProgram, folder: Path) -> None:
         """Prepare the JVM, and fetch or compile what it needs; nothing is started yet."""
         _prepare_home(folder)
-        properties = {"user.home": str(folder), "java.io.tmpdir": str(folder / "tmp"), **_COMMON_PROPERTIES, **program.properties}
+        properties = {
+            "user.home": str(folder),
+            "java.io.tmpdir": str(folder / "tmp"),
+            **_COMMON_PROPERTIES,
+            **program.properties,
+        }
         command = [
             find_tool("java"),
             *JVM_FLAGS,

@@ -79,7 +79,8 @@ class OurNameServer(NameServer):
         port = port or free_port()
         file = _write_properties(folder, port, config)
         command = [sys.executable, "-m", "cosmodrome", "namesrv", "-c", str(file)]
-        super().__init__(RigProcess(command, folder, {"HOME": str(folder)}), port)
+        environment = {"HOME": str(folder), "ROCKETMQ_HOME": str(folder)}
+        super().__init__(RigProcess(command, folder, environment), port)
 
 
 def _write_properties(folder: Path, port: int, config: Mapping[str, str] | None) -> Path:

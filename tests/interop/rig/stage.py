@@ -46,7 +46,7 @@ class Stage:
         self, kind: str, config: Mapping[str, str] | None = None, port: int | None = None
     ) -> NameServer:
         """Start our NameServer (kind OURS), or Apache's of the release that `kind` names."""
-        folder = self._folder_for(f"namesrv-{kind}")
+        folder = self._folder_for("namesrv")
         server = OurNameServer(folder, config, port) if kind == OURS else ApacheNameServer(kind, folder, config, port)
         self._endings.append(server.kill)
         server.start()

@@ -76,7 +76,7 @@ class ShadowLimits:
     pause_s: float = 1.0
     summary_s: float = 60.0
     share: float = 0.1
-    ask_cost_s: float = 0.000_15
+    ask_cost_s: float = 0.000_2
     large_bytes: int = 32 * 1024
 
 

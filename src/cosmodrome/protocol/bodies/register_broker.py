@@ -123,11 +123,10 @@ def _decode_json_tolerantly(body: bytes, now_ms: int) -> RegisterBrokerBody:
 
 
 def _filter_servers(document: Any) -> tuple[str, ...] | None:
-    """Read a parsed list of filter servers. COMPAT: what is no list counts as an empty one, as in 5.5.0."""
-    if document is None:
+    """Read a parsed list of filter servers. COMPAT: what is no list says nothing about them, as in 5.5.0."""
+    if not isinstance(document, list):
         return None
-    items = document if isinstance(document, list) else []
-    return tuple(text for text in map(to_text, items) if text is not None)
+    return tuple(text for text in map(to_text, document) if text is not None)
 
 
 def _inflate(body: bytes) -> bytes:
