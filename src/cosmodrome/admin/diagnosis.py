@@ -66,7 +66,7 @@ async def _timed_out(address: str, text: str) -> AdminError:
 async def _not_connected(address: str, cause: BaseException | None, *, uses_tls: bool) -> AdminError:
     if isinstance(cause, socket.gaierror | UnicodeError):
         return UnreachableError(
-            f"{address}: there is no host of this name.",
+            f"{address}: the name cannot be looked up.",
             why=f"{cause}.",
             remedy="check the spelling, or use an IP address",
         )

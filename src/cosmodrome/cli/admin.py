@@ -203,6 +203,7 @@ async def _act(common: Common, action: Action) -> int:
     remoting = RemotingClient(tls=_tls_maker(common) if uses_tls else None)
     output = Output(OutputForm(common.form.lower()), sys.stdout, sys.stderr, common.verbosity())
     output.detail(f"NameServers: {', '.join(map(str, servers.found)) or 'none'}")
+    output.flush()
     try:
         return await action(NameServers(remoting, servers, common.timeout_s, uses_tls=uses_tls), output)
     finally:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from cosmodrome.errors import ConnectError, UsageError
+from cosmodrome.transport.daemon_thread import in_daemon_thread
 
 DEFAULT_PORT: Final = 9876
 DEFAULT_ADDRESSES: Final = f"127.0.0.1:{DEFAULT_PORT}"
@@ -112,11 +113,14 @@ async def _behind(address: Address, timeout_s: float) -> list[Address] | Connect
 
 
 async def _look_up(address: Address, timeout_s: float) -> list[Address]:
-    loop = asyncio.get_running_loop()
+    question = (address.host, address.port, socket.AF_UNSPEC, socket.SOCK_STREAM)
     try:
         async with asyncio.timeout(timeout_s):
-            entries = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:  # TimeoutError is an OSError
+            entries = await in_daemon_thread(socket.getaddrinfo, *question)
+    except TimeoutError:
+        late = socket.gaierror(socket.EAI_AGAIN, f"no answer from the resolver in {timeout_s:g} s")
+        raise ConnectError(f"cannot look up {address.host}: {late}") from late
+    except (OSError, UnicodeError) as error:
         raise ConnectError(f"cannot look up {address.host}: {error}") from error
     hosts = {family: [str(entry[4][0]) for entry in entries if entry[0] == family] for family in _FAMILIES}
     chosen = next((found for found in hosts.values() if found), [])

@@ -4,7 +4,7 @@ Owns: where that environment's NameServers are, and asking them.
 Must not know: when they are asked.
 """
 
-import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from cosmodrome.errors import RemotingError
 from cosmodrome.protocol.codes import RequestCode, ResponseCode
 from cosmodrome.protocol.command import request
 from cosmodrome.transport.client import RemotingClient
+from cosmodrome.transport.daemon_thread import in_daemon_thread
 
 logger = logging.getLogger(__name__)
 
@@ -55,8 +56,8 @@ class ProductEnvironment:
         url = self._url()
         if url != self._found_for or time.monotonic() >= self._valid_until_s:
             try:
-                self._found = split_addresses(await asyncio.to_thread(_fetch, url))
-            except OSError as error:
+                self._found = split_addresses(await in_daemon_thread(_fetch, url))
+            except (OSError, ValueError) as error:
                 logger.warning("the address server %s failed: %s", url, error)
                 self._found = self._found if url == self._found_for else ()
             self._found_for = url
@@ -77,8 +78,23 @@ def split_addresses(text: str) -> tuple[str, ...]:
 
 
 def _fetch(url: str) -> str:
-    # Only `clusterTest` needs it, and it takes longer to load than the rest of this package.
-    import urllib.request  # noqa: PLC0415 -- see above
+    """Ask the address server.
 
-    with urllib.request.urlopen(url, timeout=_REQUEST_TIMEOUT_S) as answer:  # noqa: S310 -- the scheme is ours
-        return str(answer.read(_MAX_LIST_BYTES).decode("utf-8", "replace"))
+    Raises:
+        OSError: It does not answer.
+        ValueError: The URL is none, or the answer is not HTTP or not a success.
+    """
+    # Only `clusterTest` needs them, and they take longer to load than the rest of this package.
+    import http.client  # noqa: PLC0415 -- see above
+    import urllib.parse  # noqa: PLC0415 -- see above
+
+    parts = urllib.parse.urlsplit(url)
+    try:
+        with contextlib.closing(http.client.HTTPConnection(parts.netloc, timeout=_REQUEST_TIMEOUT_S)) as connection:
+            connection.request("GET", f"{parts.path}?{parts.query}" if parts.query else parts.path)
+            answer = connection.getresponse()
+            if answer.status != http.client.OK:
+                raise ValueError(f"HTTP status {answer.status}")
+            return answer.read(_MAX_LIST_BYTES).decode("utf-8", "replace")
+    except http.client.HTTPException as error:
+        raise ValueError(f"not an HTTP answer: {error!r}") from error

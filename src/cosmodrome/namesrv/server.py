@@ -33,6 +33,7 @@ from cosmodrome.namesrv.memory import WORTH_GIVING_BACK_ENTRIES, give_back
 from cosmodrome.namesrv.processors import Processors
 from cosmodrome.namesrv.processors.broker import BrokerProcessor
 from cosmodrome.namesrv.processors.kv_config import KVConfigProcessor
+from cosmodrome.namesrv.processors.listing import ListingProcessor
 from cosmodrome.namesrv.processors.namesrv_config import NamesrvConfigProcessor
 from cosmodrome.namesrv.processors.route import RouteProcessor
 from cosmodrome.namesrv.processors.topic import TopicProcessor
@@ -43,6 +44,7 @@ from cosmodrome.namesrv.routing.tables import RouteTables
 from cosmodrome.namesrv.shadow.shadow import Shadow
 from cosmodrome.namesrv.shadow.tally import Report
 from cosmodrome.namesrv.tls_settings import ServerTls, client_tls
+from cosmodrome.namesrv.turns import Turns
 from cosmodrome.protocol.codes import RequestCode
 from cosmodrome.protocol.command import request
 from cosmodrome.protocol.ext_fields import encode_ext_fields
@@ -51,6 +53,7 @@ from cosmodrome.transport.connection import ConnectionOptions
 from cosmodrome.transport.dispatch import Dispatcher, Fault, Peer
 from cosmodrome.transport.entrance import EntrancePolicy
 from cosmodrome.transport.server import ListenOptions, RemotingServer
+from cosmodrome.transport.work_queue import Urgency, WorkQueue
 
 NOTICE_TIMEOUT_S: Final = 3.0
 DRAIN_TIMEOUT_S: Final = 5.0
@@ -85,7 +88,9 @@ class NameServer:
         self._client = RemotingClient()
         self._tls: ServerTls | None = None
         self._server: RemotingServer | None = None
+        self._server_to_stop: RemotingServer | None = None
         self._shadow: Shadow | None = None
+        self._work = WorkQueue()
         self._tasks: set[asyncio.Task[None]] = set()
         self._scan: asyncio.TimerHandle | None = None
         self._scan_interval_ms = 0
@@ -123,6 +128,7 @@ class NameServer:
             lambda peer, reason: self._publish(ConnectionRefused(peer=peer.address, reason=reason)),
         )
         await self._server.start()
+        self._server_to_stop = self._server
         if self._shadow is not None:
             self._shadow.start()
         self._config.port_bound(int(self.address.rpartition(":")[2]))
@@ -134,8 +140,8 @@ class NameServer:
 
     async def stop(self, reason: str = "stopped") -> StopSummary:
         """Send newer clients away if configured, finish what is being worked on, and close everything."""
-        server = self._server
-        if server is None or self._is_stopping:
+        server, self._server_to_stop = self._server_to_stop, None
+        if server is None:
             return StopSummary(brokers=0, clients=0, finished_requests=0)
         config = self._config.current
         connections = server.connection_count
@@ -176,14 +182,16 @@ class NameServer:
         return Processors(
             route=route,
             broker=BrokerProcessor(tables, kv_config, config, _steady_ms, self._carry_out),
-            topic=TopicProcessor(tables, config, self._carry_out),
+            topic=TopicProcessor(tables, self._carry_out),
+            listing=ListingProcessor(tables.read, config),
             kv_config=KVConfigProcessor(kv_config, self._publish),
             namesrv_config=NamesrvConfigProcessor(config, self._publish),
         )
 
     def _dispatcher(self, kv_config: KVConfigStore) -> Dispatcher:
         config = self._config.started_with
-        processors = self._gate().guarded(self._processors(kv_config).by_code())
+        turns = Turns(self._work, self._tables.read.topic_count)
+        processors = self._gate().guarded(turns.taking(self._processors(kv_config).by_code()))
         if config.shadow is None:
             return Dispatcher(processors)
         client = RemotingClient(tls=client_tls(config))
@@ -246,8 +254,17 @@ class NameServer:
         self._publish(event(code=request.code, peer=fault.peer.address, opaque=request.opaque, reason=fault.reason))
 
     def _connection_lost(self, peer: Peer) -> None:
+        """Unregister its brokers in their turn: a thousand may go at once, and routes must be answered meanwhile.
+
+        A registration of this connection may itself still wait for its turn, which is before.
+        """
+        connection = ConnectionId(peer.connection_id)
+        if len(self._work) or self._tables.is_broker_connection(connection):
+            self._work.add(lambda: self._unregister_brokers_of(connection), Urgency.CHANGE)
+
+    def _unregister_brokers_of(self, connection: ConnectionId) -> None:
         if not self._is_stopping:
-            self._carry_out(self._tables.connection_closed(ConnectionId(peer.connection_id), _steady_ms()))
+            self._carry_out(self._tables.connection_closed(connection, _steady_ms()))
 
     def _schedule_scan(self) -> None:
         loop = asyncio.get_running_loop()

@@ -5,7 +5,10 @@ Must not know: what requests mean.
 """
 
 import asyncio
+import contextlib
+import ipaddress
 import logging
+import socket
 import ssl
 from collections.abc import Callable
 from typing import Final, cast
@@ -14,6 +17,7 @@ from cosmodrome.errors import ConnectError, ProtocolError, RequestTimeoutError
 from cosmodrome.protocol.command import RemotingCommand, decode_command, encode_command
 from cosmodrome.protocol.exchange import Exchange
 from cosmodrome.protocol.frame import FrameDecoder
+from cosmodrome.transport.daemon_thread import in_daemon_thread
 
 logger = logging.getLogger(__name__)
 
@@ -88,13 +92,13 @@ class RemotingClient:
         return task.result()
 
     async def _connect(self, address: str) -> "_Channel":
-        host, _, port = address.rpartition(":")
         loop = asyncio.get_running_loop()
         try:
+            host, port = await _numeric(address)
             _, channel = await loop.create_connection(
                 lambda: _Channel(address, self._idle_limit_s, self._forget),
-                host.strip("[]"),
-                int(port),
+                host,
+                port,
                 ssl=None if self._tls is None else self._tls(),
                 server_hostname=None if self._tls is None else "",
             )
@@ -106,6 +110,22 @@ class RemotingClient:
     def _forget(self, channel: "_Channel") -> None:
         if self._channels.get(channel.address) is channel:
             del self._channels[channel.address]
+
+
+async def _numeric(address: str) -> tuple[str, int]:
+    """Give `host:port` with the host as a number; a name is looked up in a thread that a stop need not wait for."""
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    with contextlib.suppress(ValueError):
+        ipaddress.ip_address(host)
+        return host, int(port)
+    found = await in_daemon_thread(lookup, host, int(port))
+    return found, int(port)
+
+
+def lookup(host: str, port: int) -> str:
+    """Give the first address of a name. May take as long as the resolver does."""
+    return str(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][4][0])
 
 
 class _Channel(asyncio.Protocol):

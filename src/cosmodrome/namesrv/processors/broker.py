@@ -1,4 +1,4 @@
-"""Requests about brokers: registration, liveness, listings, permissions.
+"""Requests about brokers: registration, liveness, member groups, permissions.
 
 Owns: reading and checking the requests, and the answers.
 Must not know: how the tables keep their state; how effects are carried out.
@@ -128,10 +128,6 @@ class BrokerProcessor:
         body = b"" if stored is None else encode_data_version(stored)
         return response_to(request, ResponseCode.SUCCESS, None, fields, body)
 
-    def get_broker_cluster_info(self, request: RemotingCommand, _: Peer) -> RemotingCommand:
-        """106."""
-        return response_to(request, ResponseCode.SUCCESS, None, None, self._tables.read.encoded_cluster_info())
-
     def get_broker_member_group(self, request: RemotingCommand, _: Peer) -> RemotingCommand:
         """901. COMPAT: the cluster is echoed, not checked, and the remark is the one Java forgets to clear."""
         header = decode_ext_fields(GetBrokerMemberGroupRequestHeader, request.ext_fields)
@@ -162,10 +158,9 @@ def registration_digest(request: RemotingCommand) -> bytes:
     `bodyCrc32` and the body's `mappingDataVersion` are left out: 5.x brokers write the time of sending there.
     """
     ext_fields, body = request.ext_fields or {}, request.body
-    digest = hashlib.blake2b(b"%d" % request.version, digest_size=_DIGEST_BYTES)
-    for name in sorted(ext_fields):
-        if name != "bodyCrc32":
-            digest.update(f"{name}={ext_fields[name]}\0".encode("utf-8", "surrogatepass"))
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    fields = [(name, ext_fields[name]) for name in sorted(ext_fields) if name != "bodyCrc32"]
+    digest.update(repr((request.version, fields)).encode("utf-8", "surrogatepass"))
     start = body.find(_MAPPING_DATA_VERSION)
     end = body.find(b"}", start) + 1 if start >= 0 else 0
     if end:

@@ -55,6 +55,8 @@ class BrokerLive:
         self._keys_by_connection: dict[ConnectionId, set[BrokerKey]] = {}
         self._keys_by_broker: dict[str, set[BrokerKey]] = {}
         self._filter_servers: dict[BrokerKey, tuple[str, ...]] = {}
+        self.dropped_count = 0
+        """How many filter servers were dropped so far."""
 
     def __len__(self) -> int:
         return len(self._infos)
@@ -77,7 +79,7 @@ class BrokerLive:
 
     def remove(self, key: BrokerKey) -> BrokerLiveInfo | None:
         """Forget a broker and its filter servers, and give what was known."""
-        self._filter_servers.pop(key, None)
+        self.dropped_count += len(self._filter_servers.pop(key, ()))
         info = self._infos.pop(key, None)
         if info is not None:
             self._unlink(info)
@@ -116,6 +118,7 @@ class BrokerLive:
         if servers is None:
             return False
         previous = self._filter_servers.pop(key, ())
+        self.dropped_count += len(previous)
         if servers:
             self._filter_servers[key] = servers
         return servers != previous

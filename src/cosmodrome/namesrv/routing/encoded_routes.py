@@ -23,6 +23,8 @@ class EncodedRoutes:
     def __init__(self, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._max_bytes = max_bytes
         self._size_bytes = 0
+        self.dropped_bytes = 0
+        """How many bytes of bodies were dropped so far."""
         self._entries: dict[JsonDialect, dict[str, _Entry]] = {dialect: {} for dialect in JsonDialect}
 
     @property
@@ -56,9 +58,11 @@ class EncodedRoutes:
         """Forget everything."""
         for entries in self._entries.values():
             entries.clear()
+        self.dropped_bytes += self._size_bytes
         self._size_bytes = 0
 
     def _forget(self, entries: dict[str, _Entry], topic: str) -> None:
         entry = entries.pop(topic, None)
         if entry is not None:
             self._size_bytes -= len(entry.body)
+            self.dropped_bytes += len(entry.body)

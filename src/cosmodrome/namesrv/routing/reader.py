@@ -11,13 +11,20 @@ from cosmodrome.namesrv.routing.acting_master import with_acting_masters
 from cosmodrome.namesrv.routing.broker_addrs import BrokerAddrs
 from cosmodrome.namesrv.routing.broker_live import BrokerKey, BrokerLive
 from cosmodrome.namesrv.routing.encoded_routes import EncodedRoutes
+from cosmodrome.namesrv.routing.listings import KeptListings, Listing, ListingKind
 from cosmodrome.namesrv.routing.topic_queues import TopicQueues
-from cosmodrome.protocol.bodies.cluster import encode_cluster_info
+from cosmodrome.protocol.bodies.cluster import encode_cluster_info, encode_topic_list
 from cosmodrome.protocol.bodies.route import BrokerData, TopicRouteData, encode_topic_route
 from cosmodrome.protocol.json_dialects import JsonDialect
 
 FLAG_UNIT = 1
 FLAG_UNIT_SUB = 2
+_FLAGS = {
+    ListingKind.UNIT_TOPICS: (FLAG_UNIT, 0),
+    ListingKind.UNIT_SUB_TOPICS: (FLAG_UNIT_SUB, 0),
+    ListingKind.UNIT_SUB_UNUNIT_TOPICS: (FLAG_UNIT_SUB, FLAG_UNIT),
+}
+"""Which sys-flag bits a topic of a listing has, and which it has not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +37,17 @@ class TableOptions:
 
 
 class RouteReader:
-    """Reads of one instant; nothing here changes a table, except that made routes are kept."""
+    """Reads of one instant; nothing here changes a table, except that what was made is kept."""
 
     def __init__(self, queues: TopicQueues, brokers: BrokerAddrs, live: BrokerLive, encoded: EncodedRoutes) -> None:
         self._queues = queues
         self._brokers = brokers
         self._live = live
         self._encoded = encoded
+        self._kept = KeptListings()
         self.options = TableOptions()
+        self.revision = 0
+        """Moves with every change of the tables."""
 
     def topic_route(self, topic: str, order_topic_conf: str | None = None) -> TopicRouteData | None:
         """Give the route of a topic, or None when no registered broker serves it (Java: pickupTopicRouteData)."""
@@ -65,14 +75,34 @@ class RouteReader:
             self._encoded.put(topic, dialect, order_topic_conf, body)
         return body
 
-    def encoded_cluster_info(self) -> bytes:
-        """Give all groups and clusters as the body of GET_BROKER_CLUSTER_INFO."""
-        return encode_cluster_info(self._brokers, self._brokers.clusters)
+    def listing(self, listing: Listing) -> bytes:
+        """Give a listing as a body. Making one walks whole tables."""
+        body = self._kept.get(listing, self.revision)
+        if body is None:
+            body = self._encoded_listing(listing)
+            self._kept.put(listing, self.revision, body)
+        return body
+
+    def _encoded_listing(self, listing: Listing) -> bytes:
+        if listing.kind is ListingKind.CLUSTER_INFO:
+            return encode_cluster_info(self._brokers, self._brokers.clusters)
+        if listing.kind is ListingKind.SYSTEM_TOPICS:
+            return encode_topic_list(*self.system_topics())
+        if listing.kind is ListingKind.TOPICS_OF_CLUSTER:
+            return encode_topic_list(() if listing.cluster is None else self.topics_of_cluster(listing.cluster))
+        if listing.kind is ListingKind.ALL_TOPICS:
+            return encode_topic_list(self._queues)
+        wanted, unwanted = _FLAGS[listing.kind]
+        return encode_topic_list(self.topics_with_flags(wanted=wanted, unwanted=unwanted))
 
     def broker_addrs(self, broker_name: str | None) -> Mapping[int, str]:
         """Give the true addresses of a group by id; empty for an unknown one."""
         group = None if broker_name is None else self._brokers.group(broker_name)
         return {} if group is None else group.broker_addrs
+
+    def topic_count(self) -> int:
+        """Give how many topics there are."""
+        return len(self._queues)
 
     def all_topics(self) -> list[str]:
         """Give the names of all topics."""

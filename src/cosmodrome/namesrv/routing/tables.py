@@ -76,8 +76,8 @@ class RouteTables:
 
     @property
     def dropped_count(self) -> int:
-        """How many pairs of topic and broker were dropped so far."""
-        return self._queues.dropped_count
+        """How much was dropped so far: pairs of topic and broker, filter servers, KiB of encoded routes."""
+        return self._queues.dropped_count + self._live.dropped_count + self._encoded.dropped_bytes // 1024
 
     def live_brokers(self) -> Iterable[BrokerLiveInfo]:
         """Give the live brokers."""
@@ -451,6 +451,7 @@ class RouteTables:
         self._encoded.drop(self._queues.topics_of(broker_name) if topics is None else topics)
         self._last_revision += 1
         self._revisions[broker_name] = self._last_revision
+        self.read.revision = self._last_revision
 
     def _notice(
         self, group: BrokerData, effects: Effects, *, offline_addr: str | None = None, ha_addr: str | None = None

@@ -21,7 +21,7 @@ class TopicQueues:
         self._topics: dict[str, dict[str, QueueData]] = {}
         self.dropped_count = 0
         """How many QueueData were dropped so far."""
-        self._topics_by_broker: dict[str, set[str]] = {}
+        self._topics_by_broker: dict[str, dict[str, None]] = {}
         self._mappings: dict[str, dict[str, TopicQueueMappingInfo]] = {}
         self._mapped_topics_by_broker: dict[str, set[str]] = {}
         self._shared: dict[str, dict[QueueData, QueueData]] = {}
@@ -60,7 +60,7 @@ class TopicQueues:
         if queues.get(broker_name) == queue_data:
             return False
         if broker_name not in queues:
-            self._topics_by_broker.setdefault(broker_name, set()).add(topic)
+            self._topics_by_broker.setdefault(broker_name, {})[topic] = None
         # One object for all topics of a broker with the same numbers: brokers have thousands of those.
         queues[broker_name] = self._shared.setdefault(broker_name, {}).setdefault(queue_data, queue_data)
         return True
@@ -106,7 +106,7 @@ class TopicQueues:
     def _unlink(self, topic: str, broker_name: str) -> None:
         self.dropped_count += 1
         topics = self._topics_by_broker[broker_name]
-        topics.discard(topic)
+        del topics[topic]
         if not topics:
             del self._topics_by_broker[broker_name]
             del self._shared[broker_name]

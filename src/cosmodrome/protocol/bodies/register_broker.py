@@ -28,7 +28,7 @@ MAX_INFLATED_BYTES: Final = 64 * 1024 * 1024
 """Holds over a million topics; an uncompressed body cannot exceed a frame."""
 
 CRC32_MASK: Final = 0x7FFFFFFF
-_ZLIB_FIRST_BYTE: Final = 0x78
+ZLIB_FIRST_BYTE: Final = b"\x78"
 _LENGTH: Final = struct.Struct(">i")
 _CURR_ID_MAP: Final = re.compile(rb'("currIdMap":\{)([-0-9:,]+)\}')
 _BARE_KEY: Final = re.compile(rb"(-?[0-9]+):")
@@ -60,7 +60,7 @@ def decode_register_broker_body(body: bytes, version: int, *, is_compressed: boo
         return RegisterBrokerBody(table=TopicTable(data_version=NO_TABLE, topic_configs={}), filter_servers=())
     if version < V3_0_11:
         return RegisterBrokerBody(table=topic_table_from_json(parse_lenient(body), now_ms), filter_servers=None)
-    if is_compressed or body[0] == _ZLIB_FIRST_BYTE:
+    if is_compressed or body[:1] == ZLIB_FIRST_BYTE:
         return _decode_compressed(_inflate(body), now_ms)
     return _decode_json(body, now_ms)
 
