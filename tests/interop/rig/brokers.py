@@ -4,6 +4,7 @@ Owns: broker.conf of a broker that starts quickly; when it counts as registered;
 Must not know: which NameServer it registers at, beyond its address.
 """
 
+import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +53,8 @@ class BrokerSettings:
     properties: Mapping[str, str] = field(default_factory=dict)
     """System properties of the JVM."""
     port: int | None = None
+    tls: ssl.SSLContext | None = None
+    """How the test itself asks the NameServers about this broker."""
 
 
 class ApacheBroker:
@@ -136,7 +139,7 @@ class ApacheBroker:
         self.process.kill()
 
     def _view(self) -> NameServerView:
-        return NameServerView(self.settings.name_servers[0])
+        return NameServerView(self.settings.name_servers[0], self.settings.tls)
 
 
 def _write_conf(settings: BrokerSettings, folder: Path, port: int) -> Path:

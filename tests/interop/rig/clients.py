@@ -4,6 +4,7 @@ Owns: sending and receiving numbered messages.
 Must not know: which broker or NameServer serves them.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -16,13 +17,14 @@ RECEIVE_S: Final = 60
 class JavaClients:
     """One JVM with the client of a release; every call makes a new producer or consumer."""
 
-    def __init__(self, release: str, folder: Path) -> None:
+    def __init__(self, release: str, folder: Path, properties: Mapping[str, str] | None = None) -> None:
         """Prepare the JVM with its offsets and logs in `folder`; `start` starts it."""
-        properties = {
+        all_properties = {
             "rocketmq.client.logRoot": str(folder / "logs"),
             "rocketmq.client.localOffsetStoreDir": str(folder / "offsets"),
+            **(properties or {}),
         }
-        program = JavaProgram(release=release, main_class="Clients", properties=properties)
+        program = JavaProgram(release=release, main_class="Clients", properties=all_properties)
         self.release = release
         self._console = Console(program, folder)
 

@@ -73,7 +73,7 @@ def class_path(release: str) -> str:
     folder = rig_folder() / release
     folder.mkdir(parents=True, exist_ok=True)
     pom = _pom_of(release)
-    with _locked(folder / "lock"):
+    with locked(folder / "lock"):
         # The marker is written last and holds the pom: an interrupted or outdated copy is redone.
         marker = folder / "complete"
         if not marker.exists() or marker.read_text(encoding="utf-8") != pom:
@@ -111,7 +111,7 @@ def _unresolved(release: str, detail: str) -> str:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """Hold a lock between processes: two test runs may want the same jars at once."""
     with path.open("w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

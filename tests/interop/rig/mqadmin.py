@@ -4,6 +4,7 @@ Owns: running commands and returning what they print.
 Must not know: which commands there are, and what their output means.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -15,9 +16,10 @@ COMMAND_S: Final = 60.0
 class MqAdmin:
     """The operator's tool of a release. A failed command is told by its text alone, as in the shell."""
 
-    def __init__(self, release: str, folder: Path) -> None:
+    def __init__(self, release: str, folder: Path, properties: Mapping[str, str] | None = None) -> None:
         """Prepare the JVM with its home in `folder`; `start` starts it."""
-        self._console = Console(JavaProgram(release=release, main_class="Admin"), folder)
+        program = JavaProgram(release=release, main_class="Admin", properties=properties or {})
+        self._console = Console(program, folder)
 
     def start(self) -> None:
         """Start the JVM and wait until it takes commands."""

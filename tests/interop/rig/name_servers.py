@@ -4,6 +4,7 @@ Owns: their configuration files and when they count as started.
 Must not know: what a test asks of them (view.py has the usual questions).
 """
 
+import ssl
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,11 +22,11 @@ _MAIN_CLASS: Final = "org.apache.rocketmq.namesrv.NamesrvStartup"
 class NameServer:
     """A NameServer on a fixed port of 127.0.0.1; made by its two subclasses."""
 
-    def __init__(self, process: RigProcess, port: int) -> None:
-        """Wrap a process that is not started yet."""
+    def __init__(self, process: RigProcess, port: int, tls: ssl.SSLContext | None = None) -> None:
+        """Wrap a process that is not started yet; with `tls` it is asked over TLS."""
         self.process = process
         self.address = f"{HOST}:{port}"
-        self.view = NameServerView(self.address)
+        self.view = NameServerView(self.address, tls)
 
     def start(self) -> None:
         """Start it and wait until it answers a request.
@@ -62,25 +63,36 @@ class ApacheNameServer(NameServer):
     """The NameServer of an Apache release."""
 
     def __init__(
-        self, release: str, folder: Path, config: Mapping[str, str] | None = None, port: int | None = None
+        self,
+        release: str,
+        folder: Path,
+        config: Mapping[str, str] | None = None,
+        port: int | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """Write its configuration into `folder`; `config` adds or replaces keys."""
         port = port or free_port()
         file = _write_properties(folder, port, config)
         program = JavaProgram(release=release, main_class=_MAIN_CLASS, arguments=["-c", str(file)])
-        super().__init__(JavaProcess(program, folder), port)
+        super().__init__(JavaProcess(program, folder), port, tls)
 
 
 class OurNameServer(NameServer):
     """Cosmodrome, started as a user starts it: by its command line, from the installed package."""
 
-    def __init__(self, folder: Path, config: Mapping[str, str] | None = None, port: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        config: Mapping[str, str] | None = None,
+        port: int | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         """Write its configuration into `folder`; `config` adds or replaces keys."""
         port = port or free_port()
         file = _write_properties(folder, port, config)
         command = [sys.executable, "-m", "cosmodrome", "namesrv", "-c", str(file)]
         environment = {"HOME": str(folder), "ROCKETMQ_HOME": str(folder)}
-        super().__init__(RigProcess(command, folder, environment), port)
+        super().__init__(RigProcess(command, folder, environment), port, tls)
 
 
 def _write_properties(folder: Path, port: int, config: Mapping[str, str] | None) -> Path:

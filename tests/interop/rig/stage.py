@@ -4,12 +4,14 @@ Owns: where each program's folder is, and that all of them end with the group.
 Must not know: what is tested.
 """
 
+import ssl
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from tests.interop.rig.brokers import ApacheBroker, BrokerSettings
+from tests.interop.rig.client_program import ClientProgram, MakeClient
 from tests.interop.rig.clients import JavaClients
 from tests.interop.rig.mqadmin import MqAdmin
 from tests.interop.rig.name_servers import ApacheNameServer, NameServer, OurNameServer
@@ -38,16 +40,24 @@ class Stage:
         while self._endings:
             self._endings.pop()()
 
-    def name_server(self, config: Mapping[str, str] | None = None) -> NameServer:
-        """Start the NameServer under test."""
-        return self.started_name_server(self.name_server_kind, config)
+    def name_server(self, config: Mapping[str, str] | None = None, tls: ssl.SSLContext | None = None) -> NameServer:
+        """Start the NameServer under test; with `tls` the test asks it over TLS."""
+        return self.started_name_server(self.name_server_kind, config, tls=tls)
 
     def started_name_server(
-        self, kind: str, config: Mapping[str, str] | None = None, port: int | None = None
+        self,
+        kind: str,
+        config: Mapping[str, str] | None = None,
+        port: int | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> NameServer:
         """Start our NameServer (kind OURS), or Apache's of the release that `kind` names."""
         folder = self._folder_for("namesrv")
-        server = OurNameServer(folder, config, port) if kind == OURS else ApacheNameServer(kind, folder, config, port)
+        server = (
+            OurNameServer(folder, config, port, tls)
+            if kind == OURS
+            else ApacheNameServer(kind, folder, config, port, tls)
+        )
         self._endings.append(server.kill)
         server.start()
         return server
@@ -64,16 +74,22 @@ class Stage:
         broker.start_registered()
         return broker
 
-    def clients(self, release: str) -> JavaClients:
-        """Start the Java clients of a release."""
-        clients = JavaClients(release, self._folder_for(f"clients-{release}"))
+    def clients(self, release: str, properties: Mapping[str, str] | None = None) -> JavaClients:
+        """Start the Java clients of a release, with more system properties if given."""
+        clients = JavaClients(release, self._folder_for(f"clients-{release}"), properties)
         self._endings.append(clients.stop)
         clients.start()
         return clients
 
-    def mqadmin(self, release: str) -> MqAdmin:
-        """Start mqadmin of a release."""
-        admin = MqAdmin(release, self._folder_for(f"mqadmin-{release}"))
+    def client_program(self, name: str, make: MakeClient) -> ClientProgram:
+        """Return the client of another language; the stage ends what it starts."""
+        client = make(self._folder_for(f"client-{name}"))
+        self._endings.append(client.stop)
+        return client
+
+    def mqadmin(self, release: str, properties: Mapping[str, str] | None = None) -> MqAdmin:
+        """Start mqadmin of a release, with more system properties if given."""
+        admin = MqAdmin(release, self._folder_for(f"mqadmin-{release}"), properties)
         self._endings.append(admin.stop)
         admin.start()
         return admin

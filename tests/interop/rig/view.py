@@ -4,6 +4,7 @@ Owns: the requests by which a test looks at a NameServer or prepares a broker.
 Must not know: who serves them; an Apache NameServer answers alike.
 """
 
+import ssl
 from typing import Any, Final
 
 from tests.support.wire import Answer, Wire
@@ -22,9 +23,9 @@ NOT_YET: Final = (OSError,)
 """Errors of a question that mean "ask again": nobody listens yet, or the connection broke."""
 
 
-def ask(address: str, code: int, ext: dict[str, str] | None = None) -> Answer:
+def ask(address: str, code: int, ext: dict[str, str] | None = None, tls: ssl.SSLContext | None = None) -> Answer:
     """Send one request over a connection of its own and return the answer."""
-    with Wire(address) as wire:
+    with Wire(address, tls=tls) as wire:
         return wire.request(code, ext)
 
 
@@ -35,9 +36,10 @@ class NameServerView:
         OSError: By every method, when the NameServer cannot be reached.
     """
 
-    def __init__(self, address: str) -> None:
-        """Remember whom to ask."""
+    def __init__(self, address: str, tls: ssl.SSLContext | None = None) -> None:
+        """Remember whom to ask; with `tls` over TLS."""
         self.address = address
+        self._tls = tls
 
     def broker_groups(self) -> dict[str, dict[str, str]]:
         """Return broker name → broker id → address, from request 106."""
@@ -54,7 +56,7 @@ class NameServerView:
 
     def route(self, topic: str) -> dict[str, Any] | None:
         """Return TopicRouteData of a topic, None when there is no route (request 105)."""
-        answer = ask(self.address, GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
+        answer = self._ask(GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
         if answer.code == TOPIC_NOT_EXIST:
             return None
         assert answer.code == SUCCESS, answer
@@ -73,17 +75,20 @@ class NameServerView:
 
     def member_ids(self, cluster: str, broker_name: str) -> dict[str, str]:
         """Return the real broker id → address of a group, from request 901 (5.x only)."""
-        answer = ask(self.address, GET_BROKER_MEMBER_GROUP, {"clusterName": cluster, "brokerName": broker_name})
+        answer = self._ask(GET_BROKER_MEMBER_GROUP, {"clusterName": cluster, "brokerName": broker_name})
         assert answer.code == SUCCESS, answer
         return dict(answer.json()["brokerMemberGroup"]["brokerAddrs"])
 
     def delete_topic(self, topic: str) -> None:
         """Drop a topic from the tables of the NameServer alone (request 216)."""
-        answer = ask(self.address, DELETE_TOPIC, {"topic": topic})
+        answer = self._ask(DELETE_TOPIC, {"topic": topic})
         assert answer.code == SUCCESS, answer
 
+    def _ask(self, code: int, ext: dict[str, str] | None = None) -> Answer:
+        return ask(self.address, code, ext, self._tls)
+
     def _body_of(self, code: int) -> Any:
-        answer = ask(self.address, code)
+        answer = self._ask(code)
         assert answer.code == SUCCESS, answer
         return answer.json()
 

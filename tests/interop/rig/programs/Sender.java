@@ -6,14 +6,16 @@ import org.apache.rocketmq.client.producer.SendStatus;
 import org.apache.rocketmq.common.message.Message;
 
 /**
- * One producer that sends without a pause of its life, one tab-separated command per line: "start NAMESRV TOPIC
- * MILLIS LIMIT" sends a message every so often and at most so many, "topic TOPIC" goes on with another topic,
- * "count" tells how many were sent and how many failed. A failed send is not tried again.
+ * A producer that sends all the time, one tab-separated command per line: "start NAMESRV TOPIC MILLIS LIMIT" sends a
+ * message every so often and at most so many; a second one starts a new producer, and the former ends once the new one
+ * has sent. "topic TOPIC" goes on with another topic, "count" tells how many were sent and how many failed. A failed send
+ * is not tried again.
  */
 public class Sender {
     private static final AtomicInteger SENT = new AtomicInteger();
     private static final AtomicInteger FAILED = new AtomicInteger();
     private static volatile String topic;
+    private static volatile DefaultMQProducer current;
 
     public static void main(String[] arguments) throws Exception {
         BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
@@ -62,10 +64,13 @@ public class Sender {
     }
 
     private static void sendAll(DefaultMQProducer producer, long millis, int limit) {
-        for (int i = 0; i < limit; i++) {
+        for (int i = 0; i < limit && (i == 0 || current == producer); i++) {
             try {
-                boolean isSent = producer.send(new Message(topic, ("m" + i).getBytes())).getSendStatus() == SendStatus.SEND_OK;
-                (isSent ? SENT : FAILED).incrementAndGet();
+                SendStatus status = producer.send(new Message(topic, ("m" + i).getBytes())).getSendStatus();
+                (status == SendStatus.SEND_OK ? SENT : FAILED).incrementAndGet();
+                if (i == 0) {
+                    current = producer;
+                }
                 Thread.sleep(millis);
             } catch (InterruptedException error) {
                 return;
@@ -74,5 +79,6 @@ public class Sender {
                 error.printStackTrace();
             }
         }
+        producer.shutdown();
     }
 }
