@@ -15,7 +15,7 @@ from cosmodrome.namesrv.config_file import LoadedConfig
 from cosmodrome.namesrv.config_keys import AdminPolicy, Network
 
 # For documentation only, so nobody is there; nothing is sent to it either.
-_ELSEWHERE: Final = ("192.0.2.1", 9)
+_ELSEWHERE: Final = {socket.AF_INET: ("192.0.2.1", 9), socket.AF_INET6: ("2001:db8::1", 9)}
 _LOOPBACK: Final = "127.0.0.1"
 
 
@@ -62,9 +62,11 @@ def peer_address(bound: str, host: str) -> str:
 
 def own_address() -> str:
     """Give the address of this host that others most likely reach it by; nothing is sent and no name looked up."""
-    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(_ELSEWHERE)
-        return str(probe.getsockname()[0])
+    for family, elsewhere in _ELSEWHERE.items():
+        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect(elsewhere)
+            host = str(probe.getsockname()[0])
+            return f"[{host}]" if ":" in host else host
     return _LOOPBACK
 
 

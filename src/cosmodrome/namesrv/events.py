@@ -259,6 +259,14 @@ class ConnectionRefused(Event, frozen=True, kw_only=True, gc=False):
     reason: str
 
 
+class ConnectionsExhausted(Event, frozen=True, kw_only=True, gc=False):
+    """Nearly all descriptors that the system allows are in use; it refuses further connections."""
+
+    NAME = "connections.exhausted"
+    LEVEL = logging.WARNING
+    limit: int
+
+
 class NoticeFailed(Event, frozen=True, kw_only=True, gc=False):
     """A notice of a changed smallest broker id did not reach a broker."""
 

@@ -18,6 +18,7 @@ from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.config_file import ConfigStore
 from cosmodrome.namesrv.events import (
     ConnectionRefused,
+    ConnectionsExhausted,
     NoticeFailed,
     Publish,
     RequestFailed,
@@ -126,6 +127,7 @@ class NameServer:
             _listen_options(config, tls.policy),
             self._connection_lost,
             lambda peer, reason: self._publish(ConnectionRefused(peer=peer.address, reason=reason)),
+            lambda limit: self._publish(ConnectionsExhausted(limit=limit)),
         )
         await self._server.start()
         self._server_to_stop = self._server

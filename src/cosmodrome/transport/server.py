@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from cosmodrome.errors import ProtocolError
 from cosmodrome.protocol.command import RemotingCommand
 from cosmodrome.transport.connection import Connection, ConnectionOptions, format_address
+from cosmodrome.transport.descriptors import RESERVED, raise_descriptor_limit
 from cosmodrome.transport.dispatch import Answer, Dispatcher, Peer
 from cosmodrome.transport.listening import bind_error, listening_socket
 
@@ -43,12 +44,15 @@ class RemotingServer:
         options: ListenOptions,
         on_connection_lost: Callable[[Peer], None] = lambda _: None,
         on_protocol_error: Callable[[Peer, str], None] = lambda _peer, _reason: None,
+        on_exhausted: Callable[[int], None] = lambda _limit: None,
     ) -> None:
         self.dispatcher = dispatcher
         self._options = options
         self._max_idle_s = options.max_idle_s
         self._on_connection_lost = on_connection_lost
         self._on_protocol_error = on_protocol_error
+        self._on_exhausted = on_exhausted
+        self._descriptor_limit: int | None = None
         self._server: asyncio.Server | None = None
         self._connections: dict[int, Connection] = {}
         self._last_connection_id = 0
@@ -78,6 +82,7 @@ class RemotingServer:
         """
         options = self._options
         loop = asyncio.get_running_loop()
+        self._descriptor_limit = raise_descriptor_limit()
         try:
             sock = listening_socket(options.host, options.port)
             self._server = await loop.create_server(self._new_connection, sock=sock, backlog=options.backlog)
@@ -133,6 +138,10 @@ class RemotingServer:
         """Take note of a connection (ConnectionOwner)."""
         self._connections[connection.peer.connection_id] = connection
         logger.debug("connection of %s opened", connection.peer.address)
+        # The system refuses connections beyond its limit without telling us.
+        limit = self._descriptor_limit
+        if limit is not None and len(self._connections) >= limit - RESERVED:
+            self._on_exhausted(limit)
 
     def connection_lost(self, connection: Connection) -> None:
         """Take note that a connection is gone (ConnectionOwner)."""

@@ -299,6 +299,7 @@ class RouteTables:
         expired = self._live.expired(now_ms)
         for info in expired:
             self._remove_live(info, effects, reason="heartbeat_expired", now_ms=now_ms)
+        _keep_last_notices(effects)
         connections = dict.fromkeys(info.connection for info in expired)
         effects.close += [connection for connection in connections if not self._live.of_connection(connection)]
         return effects
@@ -317,6 +318,7 @@ class RouteTables:
         effects = Effects()
         for info in self._live.of_connection(connection):
             self._remove_live(info, effects, reason="connection_closed", now_ms=now_ms)
+        _keep_last_notices(effects)
         return effects
 
     def unregister_broker(self, broker_name: str, key: BrokerKey, now_ms: int) -> Effects:
@@ -493,3 +495,8 @@ def _note_master(old: BrokerData, new_addr: str | None, effects: Effects) -> Non
 def _note_removed(topics: Sequence[str], effects: Effects, *, reason: str) -> None:
     if topics:
         effects.events.append(TopicsRemoved(count=len(topics), topics=tuple(topics), reason=reason))
+
+
+def _keep_last_notices(effects: Effects) -> None:
+    """Leave one notice a group: brokers that left at one instant are one change, and its last state is the true one."""
+    effects.notices = list({notice.broker_name: notice for notice in effects.notices}.values())
