@@ -192,7 +192,7 @@ def test_F103_each_way_of_not_answering_has_its_own_message(server: ServerProces
             "TLS wanted": (run(secured.address), UNREACHABLE, "takes TLS connections only"),
             "TLS refused": (run(unsecured.address, "--tls"), UNREACHABLE, "does not speak TLS"),
             "warm-up": (run(warming.address), NOT_READY, "is not ready yet"),
-            "unknown host": (run("no-such-host.invalid"), UNREACHABLE, "there is no host of this name"),
+            "unknown host": (run("no-such-host.invalid"), UNREACHABLE, "the name cannot be looked up"),
         }
         assert run(secured.address, "--tls").code == NOT_FOUND, "with TLS the question is answered"
         untrusted = run(secured.address, "--tls-trust", str(make_pair(tmp_path).cert))
@@ -338,10 +338,9 @@ def test_F107_many_topics_go_to_a_file_in_steady_memory(
         out=tmp_path / "rows",
     )
 
-    assert (few[0], many[0], rows[0]) == (ALL_DONE, ALL_DONE, ALL_DONE)
     assert (tmp_path / "many").read_text(encoding="utf-8").splitlines() == names
     assert len((tmp_path / "rows").read_text(encoding="utf-8").splitlines()) == MANY
-    assert max(many[1], rows[1]) - few[1] < 40_000, "the names are 3 MB, in the answer and once as texts"
+    assert max(many, rows) - few < 25_000, "the names are 3 MB, in the answer and once as texts"
 
 
 def test_F108_one_cluster_can_be_listed_and_an_unknown_one_is_named(

@@ -45,7 +45,9 @@ def test_F019_a_topic_whose_brokers_are_gone(server: ServerProcess, names: Names
 
 
 @CODECS
-@pytest.mark.parametrize("topic", ["never seen", "火箭", "a" * 4000, "a\nb", '"quoted"', "%RETRY%group", "TBW102", "null"])
+@pytest.mark.parametrize(
+    "topic", ["never seen", "火箭", "a" * 4000, "a\nb", '"quoted"', "%RETRY%group", "TBW102", "null"]
+)
 def test_F019_a_topic_that_was_never_there(server: ServerProcess, codec: Codec, topic: str) -> None:
     with Peer(server.address) as client:
         for version in VERSIONS:

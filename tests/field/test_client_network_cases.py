@@ -165,8 +165,8 @@ def test_F114_no_name_of_a_broker_is_looked_up(tmp_path: Path, names: Names, loo
 
 
 def test_F114_notices_to_names_that_do_not_resolve_delay_nobody(tmp_path: Path, names: Names) -> None:
-    """With `notifyMinBrokerIdChanged` there is something to send to them; the resolver hangs for 4 seconds each time."""
-    lookups = Lookups(tmp_path, seconds=4, is_uvloop_hidden=True)
+    """With `notifyMinBrokerIdChanged` there is something to send to them; the resolver hangs for 20 seconds each time."""
+    lookups = Lookups(tmp_path, seconds=20, is_uvloop_hidden=True)
     config = {"notifyMinBrokerIdChanged": True}
     with (
         ServerProcess(tmp_path, config=config, environment=lookups.environment) as server,
@@ -185,7 +185,7 @@ def test_F114_notices_to_names_that_do_not_resolve_delay_nobody(tmp_path: Path, 
             wait_for_line(server, "b1.example.test", event="notice.failed")
         assert_not_slowed(reader.p99_s, quiet_s)
         begin = time.monotonic()
-    assert time.monotonic() - begin < 3, "a stop does not wait for the resolver"
+    assert time.monotonic() - begin < 5, "a stop does not wait for the resolver"
 
 
 def ask(address: str, topic: str, within_s: float, **header: Any) -> Answer | str:

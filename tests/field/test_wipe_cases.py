@@ -37,7 +37,7 @@ def test_F017_the_next_route_after_a_wipe_has_no_write(shared_server: StartServe
     with contextlib.ExitStack() as stack:
         brokers = [stack.enter_context(Peer(server.address)) for server in servers]
         lines = [stack.enter_context(peers(server.address, ALWAYS_ON)) for server in servers]
-        for of_broker, of_server in zip(brokers, lines, strict=True):
+        for of_broker in brokers:
             of_broker.registered(broker, topics_named(*table))
         assert lines[1][0].put_kv(ORDER, table[0], "broker-a:4").code == SUCCESS
         for _ in range(2):

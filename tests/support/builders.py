@@ -21,16 +21,25 @@ from tests.support.waiting import NotInTimeError
 from cosmodrome.errors import ProtocolError
 from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.events import Event
-from cosmodrome.namesrv.routing.effects import ConnectionId
+from cosmodrome.namesrv.kv_config import KVConfigStore
+from cosmodrome.namesrv.live_config import LiveConfig
+from cosmodrome.namesrv.processors import Processors
+from cosmodrome.namesrv.processors.broker import BrokerProcessor
+from cosmodrome.namesrv.processors.kv_config import KVConfigProcessor
+from cosmodrome.namesrv.processors.listing import ListingProcessor
+from cosmodrome.namesrv.processors.namesrv_config import NamesrvConfigProcessor
+from cosmodrome.namesrv.processors.route import RouteProcessor
+from cosmodrome.namesrv.processors.topic import TopicProcessor
+from cosmodrome.namesrv.routing.effects import ConnectionId, Effects
 from cosmodrome.namesrv.routing.registration import BrokerIdentity, BrokerRegistration
+from cosmodrome.namesrv.routing.tables import RouteTables
 from cosmodrome.namesrv.server import NameServer
 from cosmodrome.protocol.bodies.data_version import DataVersion
 from cosmodrome.protocol.bodies.route import QueueData, TopicQueueMappingInfo
 from cosmodrome.protocol.bodies.topic_config import TopicConfig, TopicTable
 from cosmodrome.protocol.command import RemotingCommand
-from cosmodrome.protocol.frame import FrameDecoder
 from cosmodrome.transport.connection import Connection
-from cosmodrome.transport.dispatch import Answer, Peer
+from cosmodrome.transport.dispatch import Answer, Dispatcher, Peer
 
 T = TypeVar("T")
 
@@ -59,16 +68,6 @@ async def eventually(probe: Callable[[], T], what: str, within_s: float = DEADLI
 def split_into(data: bytes, size: int) -> list[bytes]:
     """Cut bytes into pieces of `size`; the last may be shorter."""
     return [data[start : start + size] for start in range(0, len(data), size)]
-
-
-def commands_in(data: bytes) -> list[tuple[bytes, bytes]]:
-    """Give header and body of each frame."""
-    decoder = FrameDecoder()
-    decoder.feed(data)
-    frames = []
-    while (frame := decoder.next_frame()) is not None:
-        frames.append((frame.header, frame.body))
-    return frames
 
 
 def version(counter: int = 1, state_version: int = 0, timestamp: int = 1_700_000_000_000) -> DataVersion:
@@ -294,6 +293,26 @@ class Owner:
 
     def protocol_error(self, connection: Connection, error: ProtocolError) -> None:
         self.errors.append(error)
+
+
+def settled(answer: Answer) -> RemotingCommand:
+    """Give an answer that nobody has to wait for."""
+    assert isinstance(answer, RemotingCommand)
+    return answer
+
+
+def surface(tables: RouteTables, folder: Path, carry_out: Callable[[Effects], None] = lambda _: None) -> Dispatcher:
+    """Give the protocol surface around these tables, without a server; its clock stands still."""
+    kv_config, config = KVConfigStore(folder / "kv.json"), LiveConfig(config_in(folder), None)
+    processors = Processors(
+        route=RouteProcessor(tables.read, kv_config, config, lambda: 0.0, lambda _: None),
+        broker=BrokerProcessor(tables, kv_config, config, lambda: 1000, carry_out),
+        topic=TopicProcessor(tables, carry_out),
+        listing=ListingProcessor(tables.read, config),
+        kv_config=KVConfigProcessor(kv_config, lambda _: None),
+        namesrv_config=NamesrvConfigProcessor(config, lambda _: None),
+    )
+    return Dispatcher({int(code): processor for code, processor in processors.by_code().items()})
 
 
 def config_in(folder: Path, **values: Any) -> NamesrvConfig:

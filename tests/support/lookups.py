@@ -4,7 +4,6 @@ Owns: an audit hook inside the process that records lookups, and makes them hang
 Must not know: which lookups are right.
 """
 
-import ipaddress
 import os
 import textwrap
 from collections.abc import Mapping
@@ -71,12 +70,3 @@ class Lookups:
         assert self._file.exists(), "the hook was not loaded"
         lines = self._file.read_text(encoding="utf-8").splitlines()
         return [line.removeprefix("b").strip("'") for line in lines]
-
-
-def is_number(host: str) -> bool:
-    """Return whether a host is an address already."""
-    try:
-        ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return False
-    return True

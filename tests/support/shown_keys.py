@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 import javaproperties
-
 from tests.support.peer import CFGGET, SUCCESS, Peer
 from tests.support.server_process import ServerProcess
 

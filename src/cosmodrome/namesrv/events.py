@@ -264,7 +264,7 @@ class ConnectionsExhausted(Event, frozen=True, kw_only=True, gc=False):
 
     NAME = "connections.exhausted"
     LEVEL = logging.WARNING
-    limit: int
+    open_descriptors_limit: int
 
 
 class NoticeFailed(Event, frozen=True, kw_only=True, gc=False):

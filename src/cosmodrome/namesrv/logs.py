@@ -37,7 +37,7 @@ _SUBJECTS: Final[Mapping[str, tuple[str, ...]]] = {
     "broker.cluster_conflict": ("broker", "cluster", "other_cluster"),
     "broker.refused": ("cluster", "broker", "addr"),
     "connection.refused": ("peer", "reason"),
-    "connections.exhausted": ("limit",),
+    "connections.exhausted": ("open_descriptors_limit",),
     "heartbeat.unknown": ("cluster", "addr"),
     "notice.failed": ("addr",),
     "request.denied": ("code", "peer"),

@@ -127,7 +127,7 @@ class NameServer:
             _listen_options(config, tls.policy),
             self._connection_lost,
             lambda peer, reason: self._publish(ConnectionRefused(peer=peer.address, reason=reason)),
-            lambda limit: self._publish(ConnectionsExhausted(limit=limit)),
+            lambda limit: self._publish(ConnectionsExhausted(open_descriptors_limit=limit)),
         )
         await self._server.start()
         self._server_to_stop = self._server

@@ -21,7 +21,7 @@ def raise_descriptor_limit() -> int | None:
     import resource  # noqa: PLC0415 -- does not exist everywhere
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard and soft != resource.RLIM_INFINITY:
+    if soft not in (hard, resource.RLIM_INFINITY):
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (OSError, ValueError):  # some systems promise more than they give

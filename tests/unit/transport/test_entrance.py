@@ -56,7 +56,7 @@ def test_tls_behind_a_proxy_header(context: ssl.SSLContext) -> None:
     admitted = entrance.receive(PROXY + hello())
 
     assert admitted.wire.startswith(b"\x16")
-    assert not entrance.is_open
+    assert entrance.is_waiting
     assert entrance.source == "10.1.1.1:1111"
 
 

@@ -1,0 +1,75 @@
+"""Why a server gave no useful answer, in words for a person."""
+
+import socket
+import ssl
+
+import pytest
+from tests.support.admin_tool import closed_port, silent_port
+
+from cosmodrome.admin.diagnosis import explained
+from cosmodrome.errors import (
+    AdminError,
+    ConnectError,
+    NoAnswerError,
+    RequestTimeoutError,
+    TlsMismatchError,
+    UnreachableError,
+)
+
+
+def caused_by(cause: BaseException | None) -> ConnectError:
+    error = ConnectError("cannot connect")
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("cause", "uses_tls", "kind", "text"),
+    [
+        (ConnectionRefusedError(), False, UnreachableError, "nothing listens on h:1"),
+        (ConnectionRefusedError(), True, UnreachableError, "nothing listens on h:1"),
+        (socket.gaierror(-2, "unknown"), False, UnreachableError, "cannot be looked up"),
+        (OSError(113, "No route to host"), False, UnreachableError, "cannot reach h:1"),
+        (ssl.SSLError(1, "WRONG_VERSION_NUMBER"), True, TlsMismatchError, "h:1 does not speak TLS"),
+        (ConnectionResetError(), True, TlsMismatchError, "h:1 does not speak TLS"),
+        (ssl.SSLCertVerificationError(1, "failed"), True, TlsMismatchError, "is not trusted"),
+    ],
+)
+async def test_failed_connections(
+    cause: Exception,
+    uses_tls: object,
+    kind: type[AdminError],
+    text: str,
+) -> None:
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        cause.verify_message = "self-signed certificate"
+    error = caused_by(cause)
+    found = await explained("h:1", error, uses_tls=bool(uses_tls))
+
+    assert type(found) is kind
+    assert text in found.what
+    assert found.__cause__ is error
+    assert found.why
+    assert found.remedy
+
+
+async def test_a_connection_that_breaks_without_a_word() -> None:
+    with closed_port() as address:
+        found = await explained(address, caused_by(None), uses_tls=False)
+
+    assert "closed the connection without an answer" in found.what
+    assert found.exit_code == 69
+
+
+async def test_a_silent_server_is_told_from_an_address_without_one() -> None:
+    error = RequestTimeoutError("no answer in 5 s")
+    with silent_port() as address:
+        silent = await explained(address, error, uses_tls=False)
+    with closed_port() as address:
+        absent = await explained(address, error, uses_tls=False)
+
+    assert isinstance(silent, NoAnswerError)
+    assert "does not answer" in silent.what
+    assert "no answer in 5 s" in (silent.why or "")
+    assert absent.what == f"nothing answers at {address}."
+    assert absent.exit_code == 75

@@ -1,0 +1,138 @@
+"""Which processor serves a code, and what a peer is told when it fails."""
+
+import logging
+from collections.abc import Awaitable, Callable
+
+import pytest
+from tests.support.builders import PEER
+
+from cosmodrome.errors import MalformedBodyError, RequestRefusedError, StorageError
+from cosmodrome.protocol.codes import SerializeType
+from cosmodrome.protocol.command import RemotingCommand, response_to
+from cosmodrome.transport.dispatch import Answer, Dispatcher, Fault, Peer, Processor
+
+REQUEST = RemotingCommand(105, opaque=7, version=513, serialize_type=SerializeType.ROCKETMQ)
+
+FAILURES: list[tuple[Exception, int, str, dict[str, str] | None]] = [
+    (RequestRefusedError(17, "no such topic"), 17, "no such topic", None),
+    (RequestRefusedError(22, "none", {}), 22, "none", {}),
+    (MalformedBodyError("a text does not end"), 1, "a text does not end", None),
+    (StorageError("cannot write /secret/path."), 1, "the change could not be stored and was not made", None),
+    (ZeroDivisionError("secret"), 1, "internal error, see the server's log", None),
+]
+
+
+def failing(error: Exception) -> Processor:
+    def fail(_: RemotingCommand, __: Peer) -> Answer:
+        raise error
+
+    return fail
+
+
+def failing_later(error: Exception) -> Processor:
+    async def fail(_: RemotingCommand) -> RemotingCommand:
+        raise error
+
+    return lambda request, _: fail(request)
+
+
+async def answer_of(answer: Answer) -> RemotingCommand:
+    return answer if isinstance(answer, RemotingCommand) else await answer
+
+
+async def test_a_processor_gets_the_request_and_who_sent_it() -> None:
+    seen: list[tuple[RemotingCommand, Peer]] = []
+
+    def processor(request: RemotingCommand, peer: Peer) -> Answer:
+        seen.append((request, peer))
+        return response_to(request, 0)
+
+    answer = Dispatcher({105: processor}).dispatch(REQUEST, PEER)
+
+    assert seen == [(REQUEST, PEER)]
+    assert answer == response_to(REQUEST, 0)
+
+
+async def test_an_unknown_code() -> None:
+    """The remark begins with a blank, as in Java."""
+    answer = await answer_of(Dispatcher({}).dispatch(REQUEST, PEER))
+
+    assert (answer.code, answer.remark) == (3, " request type 105 not supported")
+    assert (answer.opaque, answer.flag, answer.serialize_type) == (7, 1, SerializeType.ROCKETMQ)
+
+
+@pytest.mark.parametrize(("error", "code", "remark", "ext"), FAILURES)
+@pytest.mark.parametrize("make", [failing, failing_later])
+async def test_a_failure_is_an_answer(
+    make: Callable[[Exception], Processor], error: Exception, code: int, remark: str, ext: dict[str, str] | None
+) -> None:
+    """Nothing of a traceback, nothing of what is inside."""
+    answer = await answer_of(Dispatcher({105: make(error)}).dispatch(REQUEST, PEER))
+
+    assert (answer.code, answer.remark, answer.ext_fields) == (code, remark, ext)
+    assert (answer.opaque, answer.flag, answer.body) == (7, 1, b"")
+
+
+@pytest.mark.parametrize(("error", "logged"), [(FAILURES[0][0], 0), (FAILURES[2][0], 0), (FAILURES[4][0], 1)])
+def test_only_what_was_not_foreseen_is_logged_with_a_traceback(
+    error: Exception, logged: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    Dispatcher({105: failing(error)}).dispatch(REQUEST, PEER)
+
+    assert [record.levelno for record in caplog.records] == [logging.ERROR] * logged
+    assert all(record.exc_info for record in caplog.records)
+
+
+@pytest.mark.parametrize(
+    ("error", "fault"),
+    [
+        (RequestRefusedError(17, "no such topic", is_fault=False), None),
+        (RequestRefusedError(1, "brokerName is null"), ("brokerName is null", False)),
+        (MalformedBodyError("a text does not end"), ("a text does not end", False)),
+        (StorageError("cannot write kv.json."), ("cannot write kv.json.", True)),
+    ],
+)
+def test_faults_are_told(error: Exception, fault: tuple[str, bool] | None, caplog: pytest.LogCaptureFixture) -> None:
+    """Whether the cause is the peer's or ours; an ordinary no is no fault. What was told is not logged again."""
+    told: list[Fault] = []
+    dispatcher = Dispatcher({105: failing(error)})
+    dispatcher.on_fault = told.append
+    dispatcher.dispatch(REQUEST, PEER)
+    dispatcher.dispatch(REQUEST._replace(code=999), PEER)
+
+    assert told.pop() == Fault(PEER, REQUEST._replace(code=999), "request type 999 not supported")
+    assert told == ([] if fault is None else [Fault(PEER, REQUEST, *fault)])
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(("version", "code"), [(475, 0), (476, 1500), (513, 1500)])
+async def test_draining_sends_newer_clients_away(version: int, code: int) -> None:
+    """Those above 5.3.1 understand it; the others are served."""
+    dispatcher = Dispatcher({105: lambda request, _: response_to(request, 0)})
+    dispatcher.is_draining = True
+
+    answer = await answer_of(dispatcher.dispatch(REQUEST._replace(version=version), PEER))
+
+    assert answer.code == code
+    assert answer.remark == ("please go away" if code else None)
+
+
+async def test_a_processor_that_waits() -> None:
+    async def later(request: RemotingCommand) -> RemotingCommand:
+        return response_to(request, 0, "waited")
+
+    answer = Dispatcher({105: lambda request, _: later(request)}).dispatch(REQUEST, PEER)
+
+    assert isinstance(answer, Awaitable)
+    assert (await answer).remark == "waited"
+
+
+def test_processors_are_those_of_the_beginning() -> None:
+    table: dict[int, Processor] = {}
+    dispatcher = Dispatcher(table)
+    table[105] = failing(ZeroDivisionError())
+
+    answer = dispatcher.dispatch(REQUEST, PEER)
+
+    assert isinstance(answer, RemotingCommand)
+    assert answer.code == 3

@@ -1,0 +1,287 @@
+"""RemotingServer: listening, idle connections, draining, closing."""
+# ruff: noqa: S104 -- any address is what is tested
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from tests.support import wire
+from tests.support.builders import AsyncWire, eventually
+
+from cosmodrome.errors import BindError
+from cosmodrome.protocol.command import RemotingCommand, response_to
+from cosmodrome.transport.connection import ConnectionOptions
+from cosmodrome.transport.dispatch import Answer, Dispatcher, Peer
+from cosmodrome.transport.server import ListenOptions, RemotingServer
+
+SLOW, FAST, LARGE = 1, 2, 3
+
+
+def read_to_end(sock: socket.socket) -> None:
+    while sock.recv(65536):
+        continue
+
+
+class Server:
+    """A server with one slow, one fast and one large answer, and what it told."""
+
+    def __init__(self, **options: object) -> None:
+        self.let_go = asyncio.Event()
+        self.lost: list[Peer] = []
+        self.refused: list[tuple[Peer, str]] = []
+        connection = ConnectionOptions(send_buffer_bytes=8192, high_water_bytes=65536, low_water_bytes=32768)
+        defaults = {"host": "127.0.0.1", "port": 0, "max_idle_s": 60, "connection": connection}
+        self.server = RemotingServer(
+            Dispatcher({SLOW: self._slow, FAST: self._fast, LARGE: self._large}),
+            ListenOptions(**(defaults | options)),  # type: ignore[arg-type]  # each test knows its option
+            self.lost.append,
+            lambda peer, reason: self.refused.append((peer, reason)),
+        )
+
+    async def peer(self) -> AsyncWire:
+        return await AsyncWire.connect(self.server.address)
+
+    async def _wait(self, request: RemotingCommand) -> RemotingCommand:
+        await self.let_go.wait()
+        return response_to(request, 0, "slow")
+
+    def _slow(self, request: RemotingCommand, _: Peer) -> Answer:
+        return self._wait(request)
+
+    def _fast(self, request: RemotingCommand, _: Peer) -> Answer:
+        return response_to(request, 0, "fast")
+
+    def _large(self, request: RemotingCommand, _: Peer) -> Answer:
+        return response_to(request, 0, None, None, b"l" * 100_000)
+
+
+@asynccontextmanager
+async def started(**options: object) -> AsyncIterator[Server]:
+    one = Server(**options)
+    await one.server.start()
+    try:
+        yield one
+    finally:
+        await one.server.close()
+        assert one.server.connection_count == 0
+
+
+async def test_port_0_is_any_free_port() -> None:
+    async with started() as one, await one.peer() as peer:
+        host, _, port = one.server.address.rpartition(":")
+
+        assert host == "127.0.0.1"
+        assert int(port) > 0
+        assert (await peer.request(FAST)).remark == "fast"
+        assert one.server.connection_count == 1
+
+
+async def test_the_address_is_shown_as_it_was_configured() -> None:
+    async with started(host="0.0.0.0") as one:
+        assert one.server.address.startswith("0.0.0.0:")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+async def test_any_address_takes_ipv4_and_ipv6_peers(host: str) -> None:
+    async with started(host=host) as one:
+        port = one.server.address.rpartition(":")[2]
+        for peer_host in ("127.0.0.1", "[::1]"):
+            async with await AsyncWire.connect(f"{peer_host}:{port}") as peer:
+                assert (await peer.request(FAST)).code == 0
+        await eventually(lambda: len(one.lost) == 2, "both ends")
+
+    assert [peer.address.rpartition(":")[0] for peer in one.lost] == ["127.0.0.1", "[::1]"]
+
+
+async def test_an_ipv6_address() -> None:
+    async with started(host="::1") as one, await one.peer() as peer:
+        assert one.server.address.startswith("[::1]:")
+        assert (await peer.request(FAST)).code == 0
+
+
+async def test_a_port_that_is_taken() -> None:
+    async with started() as one:
+        port = int(one.server.address.rpartition(":")[2])
+        other = Server(port=port)
+
+        with pytest.raises(BindError, match="address already in use") as caught:
+            await other.server.start()
+
+        assert isinstance(caught.value.__cause__, OSError)
+        await other.server.close()
+
+
+async def test_a_lost_connection_is_told_once() -> None:
+    async with started() as one:
+        for _ in range(2):
+            peer = await one.peer()
+            await peer.request(FAST)
+            await peer.close()
+        await eventually(lambda: len(one.lost) == 2, "both ends")
+
+        assert [peer.connection_id for peer in one.lost] == [1, 2]
+        assert one.server.connection_count == 0
+
+
+async def test_an_idle_connection_is_closed() -> None:
+    """One that speaks is not, though its answers are all it gets."""
+    async with started(max_idle_s=0.4) as one, await one.peer() as silent, await one.peer() as busy:
+        await silent.request(FAST)
+        for _ in range(30):
+            await busy.request(FAST)
+            await asyncio.sleep(0.03)
+
+        await silent.closed(within_s=0.1)
+        assert one.server.connection_count == 1
+
+
+async def test_the_idle_limit_may_change_and_be_lifted() -> None:
+    async with started(max_idle_s=0) as one, await one.peer() as peer:
+        await peer.request(FAST)
+        await asyncio.sleep(0.1)
+        assert one.server.connection_count == 1
+
+        one.server.set_max_idle(0.05)
+        await peer.closed()
+
+
+async def test_a_pause_of_this_process_is_nobodys_silence() -> None:
+    """The event loop stood still for longer than the limit: the peers could not have been heard."""
+    async with started(max_idle_s=1.0) as one, await one.peer() as peer:
+        await peer.request(FAST)
+        time.sleep(2.5)  # noqa: ASYNC251  # the loop must stand still
+        await asyncio.sleep(0.15)
+
+        assert one.server.connection_count == 1
+        assert (await peer.request(FAST)).code == 0
+
+
+async def test_a_greeting_that_does_not_end_is_not_waited_for() -> None:
+    async with started(greeting_timeout_s=0.05) as one, await one.peer() as peer:
+        peer.send(b"PROXY TCP4 ")
+        await peer.closed()
+
+        assert [reason for _, reason in one.refused] == ["the greeting or TLS handshake takes too long"]
+
+
+async def test_a_peer_of_another_protocol_is_named() -> None:
+    async with started() as one, await one.peer() as peer:
+        peer.send(b"\0\0\0\1nonsense")
+        await peer.closed()
+
+        [(refused, reason)] = one.refused
+        assert refused.address == peer.local_address
+        assert reason == "impossible frame length 1"
+
+
+async def test_who_comes_after_listening_stopped_is_refused() -> None:
+    """Connections that are open go on."""
+    async with started() as one, await one.peer() as peer:
+        await peer.request(FAST)
+        await one.server.stop_listening()
+        await one.server.stop_listening()
+
+        with pytest.raises(ConnectionRefusedError):
+            await one.peer()
+        assert (await peer.request(FAST)).code == 0
+
+
+async def test_draining_waits_for_what_is_being_worked_on() -> None:
+    async with started() as one, await one.peer() as peer, await one.peer() as idle:
+        await idle.request(FAST)
+        assert await one.server.drain(10) == 0
+        peer.post(SLOW)
+        await eventually(lambda: [c for c in one.server._connections.values() if c.work], "the work")
+
+        draining = asyncio.ensure_future(one.server.drain(10))
+        await asyncio.sleep(0)
+        one.let_go.set()
+
+        assert await draining == 1
+        assert (await peer.answer()).remark == "slow"
+
+
+async def test_draining_does_not_wait_for_ever() -> None:
+    async with started() as one, await one.peer() as peer:
+        peer.post(SLOW)
+        await eventually(lambda: [c for c in one.server._connections.values() if c.work], "the work")
+
+        assert await one.server.drain(0.05) == 0
+        one.let_go.set()
+
+
+async def test_closing_ends_every_connection() -> None:
+    async with started() as one, await one.peer() as peer, await one.peer() as other:
+        await peer.request(FAST)
+        await other.request(FAST)
+        await one.server.close()
+        await one.server.close()
+
+        await peer.closed()
+        await other.closed()
+        assert len(one.lost) == 2
+
+
+async def test_closing_resets_a_peer_that_never_reads() -> None:
+    async with started() as one:
+        host, _, port = one.server.address.rpartition(":")
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.connect((host, int(port)))
+        sock.sendall(b"".join(wire.encode_request(LARGE, opaque=number) for number in range(20)))
+        await eventually(lambda: [c for c in one.server._connections.values() if c._is_paused], "back-pressure")
+        loop = asyncio.get_running_loop()
+
+        began_s = loop.time()
+        await one.server.close(timeout_s=0.5)
+
+        assert loop.time() - began_s < 5
+        assert one.server.connection_count == 0
+        with pytest.raises(ConnectionResetError):
+            read_to_end(sock)
+        sock.close()
+
+
+async def test_one_connection_may_be_closed() -> None:
+    async with started() as one, await one.peer() as peer, await one.peer() as other:
+        await peer.request(FAST)
+        await other.request(FAST)
+        one.server.close_connection(1)
+        one.server.close_connection(99)
+
+        await peer.closed()
+        assert (await other.request(FAST)).code == 0
+
+
+async def test_closing_before_the_start() -> None:
+    one = Server()
+    await one.server.stop_listening()
+    await one.server.close()
+
+    assert one.server.address == ""
+
+
+async def test_closing_does_not_wait_for_ever_for_a_peer_that_takes_nothing() -> None:
+    """It is owed less than the high-water mark: reading from it was never paused."""
+    options = ConnectionOptions(send_buffer_bytes=8192, high_water_bytes=10**7, low_water_bytes=10**6)
+    async with started(connection=options) as one:
+        host, _, port = one.server.address.rpartition(":")
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.connect((host, int(port)))
+        sock.sendall(b"".join(wire.encode_request(LARGE, opaque=number) for number in range(5)))
+        await eventually(lambda: one.server.connection_count, "the connection")
+        [connection] = one.server._connections.values()
+        transport = connection._transport
+        assert transport is not None
+        await eventually(lambda: transport.get_write_buffer_size() > 300_000, "the unsent answers")
+
+        await one.server.close(timeout_s=0.2)
+
+        assert one.server.connection_count == 0
+        with pytest.raises(ConnectionResetError):
+            read_to_end(sock)
+        sock.close()
