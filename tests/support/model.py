@@ -240,9 +240,11 @@ class Model:
 
     def _drop(self, topic: str, broker: str) -> None:
         """F10: what is known of a topic's mappings goes with it."""
+        is_served = self.queue(topic, broker) is not None
         self.queues = [row for row in self.queues if (row.topic, row.broker) != (topic, broker)]
         self.mappings = [row for row in self.mappings if (row.topic, row.broker) != (topic, broker)]
-        self._forget_lost_topics({topic})
+        if is_served:
+            self._forget_lost_topics({topic})
 
     def _forget_lost_topics(self, topics: set[str]) -> None:
         lost = topics - {row.topic for row in self.queues}
@@ -256,21 +258,28 @@ class Model:
     def expire(self, now_ms: int) -> tuple[list[Notice], set[int]]:
         """Give the notices, and the connections to close: those over which nobody speaks any more."""
         expired = [row for row in self.live if row.last_ms + row.timeout_ms < now_ms]
-        notices = [notice for row in expired for notice in self._leave(row.name, row.addr)]
-        return notices, {row.connection for row in expired} - {row.connection for row in self.live}
+        return self._leave_together(expired), {row.connection for row in expired} - {
+            row.connection for row in self.live
+        }
 
     def connection_closed(self, connection: int) -> list[Notice]:
         """F6: all of them, in the order of their keys."""
         rows = sorted(
             (row for row in self.live if row.connection == connection), key=lambda row: (row.cluster, row.addr)
         )
-        return [notice for row in rows for notice in self._leave(row.name, row.addr)]
+        return self._leave_together(rows)
 
     def heartbeat(self, cluster: str, addr: str, now_ms: int) -> Live | None:
         row = self.alive(cluster, addr)
         if row is not None:
             row.last_ms = now_ms
         return row
+
+    def _leave_together(self, rows: list[Live]) -> list[Notice]:
+        """Who leaves at one instant is one change: a group is told of its last state alone."""
+        notices = [notice for row in rows for notice in self._leave(row.name, row.addr)]
+        groups = list(dict.fromkeys(notice.broker for notice in notices))
+        return [[notice for notice in notices if notice.broker == name][-1] for name in groups]
 
     def _leave(self, name: str, addr: str) -> list[Notice]:
         """F24: only what lives under this name."""

@@ -16,10 +16,11 @@ from tests.support.waiting import wait_until
 from tests.support.wire import Broker
 
 ROUTE_S: Final = 1.0
-GIVE_BACK_S: Final = 5.0
+GIVE_BACK_S: Final = 10.0
 MAY_GROW: Final = 1.2
-_NOISE_BYTES: Final = 8 * 1024 * 1024
-"""First uses of code and free lists of the allocator; small beside what a leak of a row's counts would be."""
+_NOISE_BYTES: Final = 16 * 1024 * 1024
+"""First uses of code, free lists and fragments of the allocator: after storms 44 to 51 MB stay, with no trend over eight
+rounds. Small beside what a leak of a row's counts would be."""
 
 _BEACON: Final = Broker(name="beacon", cluster="beacon-cluster", addr="192.0.2.250:10911", ha_addr="192.0.2.250:10912")
 _TOPICS: Final = ("beacon-topic", "beacon-other-topic")

@@ -59,6 +59,7 @@ from cosmodrome.transport.work_queue import Urgency, WorkQueue
 NOTICE_TIMEOUT_S: Final = 3.0
 DRAIN_TIMEOUT_S: Final = 5.0
 TLS_WATCH_INTERVAL_S: Final = 0.5
+MEMORY_WATCH_INTERVAL_S: Final = 2.0
 _PAUSE_NOTICED_S: Final = 1.0
 
 
@@ -98,6 +99,7 @@ class NameServer:
         self._given_back_at = 0
         self._ready: asyncio.TimerHandle | None = None
         self._tls_watch: asyncio.TimerHandle | None = None
+        self._memory_watch: asyncio.TimerHandle | None = None
         self._started_s = 0.0
         self._is_stopping = False
 
@@ -137,6 +139,7 @@ class NameServer:
         self._config.subscribe(self._config_changed)
         self._schedule_scan()
         self._watch_tls_files()
+        self._give_memory_back()
         self._publish(ServerStarted(address=self.address, pid=os.getpid()))
         self._announce_ready()
 
@@ -153,7 +156,7 @@ class NameServer:
             server.dispatcher.is_draining = True
             await asyncio.sleep(config.shutdown_wait_time_seconds)
         self._is_stopping = True
-        for timer in (self._scan, self._ready, self._tls_watch):
+        for timer in (self._scan, self._ready, self._tls_watch, self._memory_watch):
             if timer is not None:
                 timer.cancel()
         await server.stop_listening()
@@ -278,7 +281,6 @@ class NameServer:
         if late_s > _PAUSE_NOTICED_S:
             self._tables.postpone_expiry(int(late_s * 1000))
         self._carry_out(self._tables.expire(_steady_ms()))
-        self._give_memory_back()
         self._schedule_scan()
 
     def _give_memory_back(self) -> None:
@@ -287,6 +289,7 @@ class NameServer:
         if dropped - self._given_back_at >= WORTH_GIVING_BACK_ENTRIES:
             self._given_back_at = dropped
             give_back()
+        self._memory_watch = asyncio.get_running_loop().call_later(MEMORY_WATCH_INTERVAL_S, self._give_memory_back)
 
     def _watch_tls_files(self) -> None:
         if self._tls is not None and self._tls.has_files:

@@ -4,7 +4,8 @@ Owns: the only conversions between header dataclasses and extFields.
 Must not know: what a header is for.
 
 A header is a frozen dataclass whose fields are `str | None`, `int | None` or `bool | None`, all with defaults.
-The name on the wire is the field's in camel case, or `metadata["wire"]`.
+The name on the wire is the field's in camel case, or `metadata["wire"]`. An int is a Java long, or with the metadata
+`JAVA_INT` a Java int: what does not fit is not readable.
 """
 
 import dataclasses
@@ -22,6 +23,9 @@ _Layout = tuple[tuple[str, str, Callable[[str], Any]], ...]
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 _JAVA_LONG: Final = range(-(2**63), 2**63)
+_JAVA_INT: Final = range(-(2**31), 2**31)
+
+JAVA_INT: Final[Mapping[str, Any]] = {"java": "int"}
 
 
 def wire_name(name: str) -> dict[str, str]:
@@ -72,6 +76,11 @@ def _to_int(text: str) -> int | None:
     return number if number in _JAVA_LONG else None
 
 
+def _to_java_int(text: str) -> int | None:
+    number = _to_int(text)
+    return number if number in _JAVA_INT else None
+
+
 def _to_bool(text: str) -> bool:
     return text.lower() == "true"
 
@@ -90,7 +99,7 @@ def _layout_of(header_type: type[Any]) -> _Layout:
         (
             field.name,
             field.metadata.get("wire") or _camel(field.name),
-            _CONVERTERS[typing.get_args(hints[field.name])[0]],
+            _to_java_int if field.metadata.get("java") == "int" else _CONVERTERS[typing.get_args(hints[field.name])[0]],
         )
         for field in dataclasses.fields(header_type)
     )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from cosmodrome.protocol.ext_fields import wire_name
+from cosmodrome.protocol.ext_fields import JAVA_INT, wire_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class RegisterBrokerRequestHeader:
     heartbeat_timeout_millis: int | None = None
     enable_acting_master: bool | None = None
     compressed: bool | None = None
-    body_crc32: int | None = None
+    body_crc32: int | None = field(default=None, metadata=JAVA_INT)
     zone_name: str | None = field(default=None, metadata=wire_name("__ZONE_NAME"))
 
 
