@@ -4,12 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support import wire
-from tests.support.builders import config_in
+from tests.support.builders import settled, surface
 from tests.support.golden import recording
 
-from cosmodrome.namesrv.kv_config import KVConfigStore
-from cosmodrome.namesrv.live_config import LiveConfig
-from cosmodrome.namesrv.processors.broker import BrokerProcessor
 from cosmodrome.namesrv.routing.effects import Effects
 from cosmodrome.namesrv.routing.reader import TableOptions
 from cosmodrome.namesrv.routing.tables import RouteTables
@@ -34,13 +31,10 @@ def notices(folder: Path) -> Iterator[tuple[float, str, bytes]]:
     """Give when, to whom and what our tables ask to be sent while the recorded brokers act."""
     effects: list[Effects] = []
     tables = RouteTables(TableOptions(support_acting_master=True, notify_min_broker_id_changed=True))
-    processor = BrokerProcessor(
-        tables, KVConfigStore(folder / "kv.json"), LiveConfig(config_in(folder), None), lambda: 1000, effects.append
-    )
-    serve = {103: processor.register_broker, 104: processor.unregister_broker}
+    dispatcher = surface(tables, folder, effects.append)
     for frame in recording("acting-master-5.5.0").requests():
-        if frame.command.code in serve:
-            serve[frame.command.code](command(frame.data), Peer(frame.connection, "127.0.0.1:1"))
+        if frame.command.code in (103, 104):
+            settled(dispatcher.dispatch(command(frame.data), Peer(frame.connection, "127.0.0.1:1")))
         for notice in [notice for each in effects for notice in each.notices]:
             fields = encode_ext_fields(notice.header)
             sent = request(RequestCode.NOTIFY_MIN_BROKER_ID_CHANGE, fields, is_oneway=True)

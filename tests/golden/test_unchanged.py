@@ -4,12 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.support.builders import config_in
+from tests.support.builders import settled, surface
 from tests.support.golden import RecordedFrame, recording, recording_names
 
-from cosmodrome.namesrv.kv_config import KVConfigStore
-from cosmodrome.namesrv.live_config import LiveConfig
-from cosmodrome.namesrv.processors.broker import BrokerProcessor
 from cosmodrome.namesrv.routing.effects import Effects
 from cosmodrome.namesrv.routing.registration import BrokerRegistration, RegisterBrokerResult
 from cosmodrome.namesrv.routing.tables import RouteTables
@@ -36,14 +33,16 @@ class Broker:
 
     def __init__(self, folder: Path) -> None:
         self.tables = CountingTables()
-        self._processor = BrokerProcessor(
-            self.tables, KVConfigStore(folder / "kv"), LiveConfig(config_in(folder), None), lambda: 1, lambda _: None
-        )
+        self._dispatcher = surface(self.tables, folder)
+
+    def send(self, request: RemotingCommand, connection: int = 1) -> None:
+        """Send a request."""
+        settled(self._dispatcher.dispatch(request, Peer(connection, "127.0.0.1:1")))
 
     def is_read(self, request: RemotingCommand, connection: int = 1) -> bool:
         """Register, and tell whether the table had to be read."""
         before = self.tables.read_registrations
-        self._processor.register_broker(request, Peer(connection, "127.0.0.1:1"))
+        self.send(request, connection)
         return self.tables.read_registrations > before
 
 
@@ -79,7 +78,7 @@ def test_what_was_recorded_in_a_row(tmp_path: Path, name: str, read: list[int]) 
     at = -1
     for frame in requests:
         if frame.command.code == 104:
-            broker._processor.unregister_broker(command(frame), Peer(frame.connection, ""))
+            broker.send(command(frame), frame.connection)
             continue
         at += 1
         if broker.is_read(command(frame), frame.connection):

@@ -7,7 +7,7 @@ choice, and part of what a NameServer has to live with.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Self
 
 import pytest
 from tests.interop.conftest import StageMaker
@@ -35,8 +35,22 @@ MAKERS: Final[Mapping[str, MakeClient]] = MappingProxyType(
 ASK_FOR_TBW102: Final = (GO, PYTHON, RUST)
 """Clients that ask for the route of TBW102 when there is none for the topic; the others give up."""
 
-# Rust takes many minutes to build where nothing is cached.
-each_language = pytest.mark.parametrize("language", [GO, NODE, PYTHON, pytest.param(RUST, marks=pytest.mark.full)])
+BUILD = pytest.mark.timeout(3600)
+"""The first test of a language builds its client; where nothing is cached Go takes minutes, Rust up to half an hour."""
+
+each_language = pytest.mark.parametrize(
+    "language",
+    [pytest.param(GO, marks=BUILD), NODE, PYTHON, pytest.param(RUST, marks=[BUILD, pytest.mark.full])],
+)
+with_java = pytest.mark.parametrize(
+    "language",
+    [
+        pytest.param(GO, marks=BUILD),
+        pytest.param(NODE, marks=pytest.mark.full),
+        pytest.param(PYTHON, marks=pytest.mark.full),
+        pytest.param(RUST, marks=[BUILD, pytest.mark.full]),
+    ],
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +78,7 @@ class Clients:
         self._stage = new_stage("languages-clients")
         self._made: dict[str, ClientProgram] = {}
 
-    def __enter__(self) -> "Clients":
+    def __enter__(self) -> Self:
         self._stage.__enter__()
         return self
 
@@ -105,18 +119,14 @@ def test_every_message_sent_is_received(clients: Clients, place: Place, language
     assert f"RECEIVED {MESSAGES}/{MESSAGES}" in client.receive(place.address, topic, MESSAGES)
 
 
-@pytest.mark.parametrize(
-    "language", [GO, *(pytest.param(each, marks=pytest.mark.full) for each in (NODE, PYTHON, RUST))]
-)
+@with_java
 def test_java_receives_what_it_sends(clients: Clients, java: JavaClients, place: Place, language: str) -> None:
     topic = place.new_topic(f"From-{language}-to-java")
     assert f"SENT {MESSAGES}/{MESSAGES}" in clients.of(language).send(place.address, topic, MESSAGES)
     assert f"RECEIVED {MESSAGES}/{MESSAGES}" in java.receive(place.address, topic, MESSAGES)
 
 
-@pytest.mark.parametrize(
-    "language", [GO, *(pytest.param(each, marks=pytest.mark.full) for each in (NODE, PYTHON, RUST))]
-)
+@with_java
 def test_it_receives_what_java_sends(clients: Clients, java: JavaClients, place: Place, language: str) -> None:
     topic = place.new_topic(f"From-java-to-{language}")
     assert f"SENT {MESSAGES}/{MESSAGES}" in java.send(place.address, topic, MESSAGES)

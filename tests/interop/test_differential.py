@@ -7,32 +7,35 @@ fails. A failure prints the shortest history found and both answers. To play mor
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from tests.interop.conftest import StageMaker
+from tests.interop.differential.campaign import (
+    Falsify,
+    differences_in,
+    player_between,
+    random_histories,
+    report,
+)
 from tests.interop.differential.differences import DOCUMENT, HEADING, RULES, listed_names
 from tests.interop.differential.generator import generate
 from tests.interop.differential.history import Body, History, Request, Topic
-from tests.interop.differential.player import Mismatch, Player
+from tests.interop.differential.matrix import odd_histories
+from tests.interop.differential.options import DEFAULT_HISTORIES
+from tests.interop.differential.player import Player
 from tests.interop.differential.shrinking import shrink
-from tests.interop.differential.side import Side
 from tests.interop.rig.jars import V5_5
 from tests.interop.rig.name_servers import NameServer
-from tests.interop.rig.ports import free_port
 from tests.interop.rig.stage import OURS, Stage
 from tests.support.wire import Answer, Broker, Wire, register
 
 SELF_CHECKS = 30
 TRIES_TO_FIND = 60
 SEED_OF_SELF_CHECKS = 7
-MOST_REPORTED = 3
 LONGEST_RUN_S = 7200
 """About 20,000 histories; 200 take half a minute."""
-
-Falsify = Callable[[Request, Answer], Answer]
 
 
 @pytest.fixture(scope="module")
@@ -68,21 +71,8 @@ def plays() -> Iterator[int]:
 @pytest.fixture
 def player(apache: str, tested: str, plays: Iterator[int], request: pytest.FixtureRequest) -> Iterator[Player]:
     is_ours = request.config.getoption("--name-server") == OURS
-    with _player(apache, tested, plays, translates=is_ours) as player:
+    with player_between(apache, tested, plays, translates=is_ours) as player:
         yield player
-
-
-@contextmanager
-def _player(
-    theirs: str, ours: str, plays: Iterator[int], falsify: Falsify | None = None, *, translates: bool = False
-) -> Iterator[Player]:
-    port = free_port()
-    first, second = Side(theirs, 1, broker_port=port), Side(ours, 2, broker_port=port)
-    if falsify is not None:
-        second.falsify = falsify
-    yield Player(first, second, plays, listed_names(), translates=translates)
-    first.stop()
-    second.stop()
 
 
 def test_new_server_sends_no_order_table(apache: str, tested: str) -> None:
@@ -95,7 +85,7 @@ def test_new_server_sends_no_order_table(apache: str, tested: str) -> None:
 
 def test_apache_agrees_with_itself(apache: str, plays: Iterator[int]) -> None:
     """The harness sees no difference where there is none, even without any wanted one."""
-    with _player(apache, apache, plays) as player:
+    with player_between(apache, apache, plays) as player:
         for number in range(SELF_CHECKS):
             mismatch = player.play(generate(SEED_OF_SELF_CHECKS, number))
             assert mismatch is None, f"{mismatch}"
@@ -146,21 +136,21 @@ FALSIFICATIONS: dict[str, Falsify] = {
 @pytest.mark.parametrize("name", FALSIFICATIONS)
 def test_wrong_answer_is_found(name: str, apache: str, plays: Iterator[int]) -> None:
     """The harness notices a server that is wrong in one respect."""
-    with _player(apache, apache, plays, FALSIFICATIONS[name]) as player:
+    with player_between(apache, apache, plays, FALSIFICATIONS[name]) as player:
         histories = (generate(SEED_OF_SELF_CHECKS, number) for number in range(TRIES_TO_FIND))
         assert any(player.play_briskly(history) for history in histories)
 
 
 def test_apache_in_our_place_is_found_out(apache: str, plays: Iterator[int]) -> None:
     """What Apache's server leaves behind, and ours does not, is noticed in what is answered later."""
-    with _player(apache, apache, plays, translates=True) as player:
+    with player_between(apache, apache, plays, translates=True) as player:
         histories = (generate(SEED_OF_SELF_CHECKS, number) for number in range(TRIES_TO_FIND))
         assert sum(player.play_briskly(history) is not None for history in histories) > TRIES_TO_FIND // 6
 
 
 def test_failing_history_is_made_small(apache: str, plays: Iterator[int]) -> None:
     """What a person reads is a registration with the topic and the route that shows it wrongly."""
-    with _player(apache, apache, plays, FALSIFICATIONS["number in a route"]) as player:
+    with player_between(apache, apache, plays, FALSIFICATIONS["number in a route"]) as player:
         histories = (generate(SEED_OF_SELF_CHECKS, number) for number in range(TRIES_TO_FIND))
         failing = next(history for history in histories if player.play_briskly(history))
         mismatch = shrink(failing, player.play_briskly)
@@ -184,17 +174,18 @@ def test_document_lists_wanted_differences() -> None:
 @pytest.mark.timeout(LONGEST_RUN_S)
 def test_histories_are_answered_as_apache_answers(player: Player, request: pytest.FixtureRequest) -> None:
     """Whatever the history: same code, remark, header fields and body, byte for byte up to order."""
+    count = request.config.getoption("--histories") or DEFAULT_HISTORIES
     seed = request.config.getoption("--differential-seed")
-    mismatches: list[Mismatch] = []
-    for number in range(request.config.getoption("--histories")):
-        history = generate(seed, number)
-        mismatch = player.play(history)
-        if mismatch is not None:
-            mismatches.append(shrink(history, player.play_briskly) or mismatch)
-        if len(mismatches) == MOST_REPORTED:
-            break
+    mismatches = differences_in(player, random_histories(seed, count))
     if mismatches:
-        pytest.fail("\n\n".join(str(each) for each in mismatches), pytrace=False)
+        pytest.fail(report(mismatches), pytrace=False)
+
+
+def test_malformed_requests_are_answered_as_apache_answers(player: Player) -> None:
+    """Every code with one thing wrong at a time: fields, types, names, bodies, headers, flags, versions."""
+    mismatches = differences_in(player, odd_histories())
+    if mismatches:
+        pytest.fail(report(mismatches), pytrace=False)
 
 
 @pytest.mark.parametrize("server", ["apache", "tested"])
@@ -218,5 +209,5 @@ def test_registration_without_a_broker_name(player: Player) -> None:
     step = Request(connection="b", code=103, ext=ext, body=Body(form="json", topics=(Topic("t1~"), Topic("t2~"))))
     steps = (step, replace(step, ext=ext | {"brokerName": "b1~", "brokerId": ""}))
     for each in steps:
-        mismatch = player.play(History(seed=0, number=0, setting="defaults", steps=(each,)))
+        mismatch = player.play(History(seed=0, number=0, setting=(), steps=(each,)))
         assert mismatch is None, f"{mismatch}"

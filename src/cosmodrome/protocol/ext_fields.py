@@ -78,7 +78,7 @@ def _to_int(text: str) -> int | None:
 
 def _to_java_int(text: str) -> int | None:
     number = _to_int(text)
-    return number if number in _JAVA_INT else None
+    return None if number is None or number not in _JAVA_INT else number
 
 
 def _to_bool(text: str) -> bool:

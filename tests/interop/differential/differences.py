@@ -5,6 +5,7 @@ name stands in the table "Deliberate differences" of that document.
 Must not know: what the tables hold (model.py ends a history before wanted differences spread).
 """
 
+import itertools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Final
 from tests.interop.differential.history import FULL_REGISTRATION, UNREGISTER, Request, Step
 from tests.interop.differential.json_text import Tree, quoted
 from tests.interop.differential.model import IDENTITY_FIELDS, LINGER_FACT, NOTICE_FACT, REGISTER_FIELDS
-from tests.interop.differential.reading import Seen
+from tests.interop.differential.reading import Seen, misread, unescaped
 
 DOCUMENT: Final = Path(__file__).resolve().parents[3] / "docs" / "compatibility.md"
 HEADING: Final = "## Deliberate differences"
@@ -41,9 +42,9 @@ class Rule:
     applies: Predicate
 
 
-def listed_names(document: Path = DOCUMENT) -> frozenset[str]:
-    """Return the names in the first column of the table of deliberate differences."""
-    _, _, section = document.read_text(encoding="utf-8").partition(HEADING)
+def listed_names(heading: str = HEADING) -> frozenset[str]:
+    """Return the names in the first column of the table under a heading of the document."""
+    _, _, section = DOCUMENT.read_text(encoding="utf-8").partition(heading)
     return frozenset(_NAME_CELL.findall(section.partition("\n## ")[0]))
 
 
@@ -123,6 +124,38 @@ def _listings_are_standard(step: Request, theirs: Seen, ours: Seen) -> bool:
     return step.code in (106, 901) and theirs.body is not None and quoted(theirs.body) == ours.body
 
 
+def _takes_any_language(step: Request, theirs: Seen, ours: Seen) -> bool:
+    """Apache's server closes the connection."""
+    return theirs.failure == "closed" and ours.failure is None and "language" in dict(step.header)
+
+
+def _refuses_bad_config(step: Request, theirs: Seen, ours: Seen) -> bool:
+    return step.code == 318 and step.body.effect == "last" and (theirs.code, ours.code) == (0, 1) and bool(ours.remark)
+
+
+def _says_what_needs_a_restart(step: Request, theirs: Seen, ours: Seen) -> bool:
+    is_said = (ours.remark or "").startswith(("in effect after a restart: ", "kept without effect: "))
+    return step.code == 318 and theirs.code == ours.code == 0 and is_said
+
+
+def _escapes_config(step: Request, theirs: Seen, ours: Seen) -> bool:
+    """The same lines, but for the escapes."""
+    return step.code == 319 and all(line == own for line, own in _config_lines(theirs, ours))
+
+
+def _reads_config_as_utf8(step: Request, theirs: Seen, ours: Seen) -> bool:
+    """The same lines, but for the escapes and for what Apache's server misread."""
+    return step.code == 319 and all(line in (own, misread(own)) for line, own in _config_lines(theirs, ours))
+
+
+def _config_lines(theirs: Seen, ours: Seen) -> list[tuple[str | None, str]]:
+    """Return both servers' lines side by side, ours without escapes."""
+    if not (isinstance(theirs.body, list) and isinstance(ours.body, list)):
+        return [(None, "")]
+    pairs = itertools.zip_longest(theirs.body, ours.body)
+    return [(f"{line}", unescaped(f"{own}")) for line, own in pairs]
+
+
 def _cleans_static_topics(step: Request, theirs: Seen, ours: Seen) -> bool:
     """Apache's route still shows mappings of what has left; the rest is equal."""
     if LINGER_FACT not in step.facts or theirs.body is None:
@@ -153,5 +186,10 @@ RULES: Final[Mapping[str, Rule]] = {
     "null-wrapper-refused": Rule(frozenset({"code", "remark", "ext", "body"}), _refuses_null_wrapper),
     "zone-filter-keeps-dialect": Rule(frozenset({"body"}), _zone_filter_keeps_dialect),
     "listings-in-standard-json": Rule(frozenset({"body"}), _listings_are_standard),
+    "any-language": Rule(frozenset(Seen.__slots__), _takes_any_language),
+    "bad-config-refused": Rule(frozenset({"code", "remark"}), _refuses_bad_config),
+    "restart-needed-is-said": Rule(frozenset({"remark"}), _says_what_needs_a_restart),
+    "config-escaped": Rule(frozenset({"body"}), _escapes_config),
+    "config-read-as-utf-8": Rule(frozenset({"body"}), _reads_config_as_utf8),
     "static-topics-cleaned": Rule(frozenset({"body"}), _cleans_static_topics),
 }

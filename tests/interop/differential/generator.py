@@ -11,23 +11,46 @@ from random import Random
 from typing import Any, Final
 
 from tests.interop.differential.history import (
-    SETTINGS,
     Body,
     Close,
     History,
     Request,
+    Setting,
     StaticMapping,
     Step,
     Topic,
     Version,
 )
 from tests.interop.differential.model import Model, Verdict
+from tests.interop.differential.oddities import (
+    BODIES,
+    HUGE,
+    LARGEST_BINARY_CODE,
+    UNKNOWN_CODES,
+    VERSIONS,
+    is_harmless,
+    made_odd,
+    odd_text,
+    with_body,
+    with_json_types,
+)
+from tests.interop.differential.settings import OLD_SWITCHES, SWITCHES, random_change, random_setting
 from tests.support import wire
 
-READ_VERSIONS: Final = (-5, 0, 63, 317, 399, 400, 401, 407, 441, 479, 513)
-BROKER_VERSIONS: Final = (31, 36, 37, 317, 401, 407, 413, 441, 479, 513, 700)
-LANGUAGES: Final = ("JAVA", "CPP", "GO", "PYTHON", "OTHER")
-ODD_TOPICS: Final = ("té/~", 't"\\~', "t<&'>~", "t\u2028\u00a0~", "t\u007f\u0085~", "t\u000b\u0001\t~", "t\U0001f680~")
+READ_VERSIONS: Final = (-5, 63, *VERSIONS)
+BROKER_VERSIONS: Final = (31, 700, *VERSIONS)
+LANGUAGES: Final = ("JAVA", "CPP", "GO", "PYTHON", "OTHER", "DOTNET", "RUST", "NODE_JS")
+ODD_TOPICS: Final = (
+    "té/~",
+    't"\\~',
+    "t<&'>~",
+    "t\u2028\u00a0~",
+    "t\u007f\u0085~",
+    "t\u000b\u0001\t~",
+    "t\U0001f680~",
+    *(f"{'t' * (size - 10)}~" for size in HUGE),
+)
+ODD_NAMES: Final = ("b-\u0000\n~", 'b"\\~', "b,:;=~", "b\U0001f680~", *(f"{'b' * (size - 10)}~" for size in HUGE))
 MEMBER_TOPIC: Final = "rmq_sys_SYNC_BROKER_MEMBER_~"
 ORDER_NAMESPACE: Final = "ORDER_TOPIC_CONFIG"
 ORDER_VALUES: Final = ("b1:4;b2:4", "", 'é/"\\\u0007<>')
@@ -37,11 +60,11 @@ TRANSLATABLE_PROBABILITY: Final = 0.7
 LAST_STEP_PROBABILITY: Final = 0.15
 
 
-def generate(seed: int, number: int) -> History:
-    """Return history `number` of a seed; settings take turns."""
-    setting = list(SETTINGS)[number % len(SETTINGS)]
+def generate(seed: int, number: int, *, is_old: bool = False) -> History:
+    """Return history `number` of a seed, for Apache's 4.9.7 if it is an old one."""
     random = Random(f"{seed}/{number}")
-    composer = Composer(random, setting)
+    setting = random_setting(random, OLD_SWITCHES if is_old else SWITCHES)
+    composer = Composer(random, setting, is_old=is_old)
     steps: list[Step] = []
     wanted = random.randint(8, 40)
     for composed in composer.steps():
@@ -54,12 +77,12 @@ def generate(seed: int, number: int) -> History:
         if len(steps) >= wanted:
             steps += composer.final_reads()
             break
-    return History(seed=seed, number=number, setting=setting, steps=tuple(steps))
+    return History(seed=seed, number=number, setting=setting, steps=tuple(steps), is_old=is_old)
 
 
 def playable(history: History) -> History:
     """Return the history with facts added, without the steps that must not be played."""
-    model = Model(history.setting)
+    model = Model(history.setting, is_old=history.is_old)
     steps: list[Step] = []
     for step in history.steps:
         verdict, judged = model.judge(step)
@@ -73,16 +96,19 @@ def playable(history: History) -> History:
 class Composer:
     """Makes one step after the other; looks at the model to make sense most of the time."""
 
-    def __init__(self, random: Random, setting: str) -> None:
+    def __init__(self, random: Random, setting: Setting, *, is_old: bool) -> None:
         """Choose the names of the history."""
         self.random = random
-        self.setting = setting
-        self.model = Model(setting)
+        self.is_old = is_old
+        self.switches = OLD_SWITCHES if is_old else tuple(SWITCHES)
+        self.model = Model(setting, is_old=is_old)
         self.clusters = ["c1~"] * 12 + (["c2~"] if random.random() < 0.2 else [])
-        self.names = ["b1~", "b2~", "b-é~"][: random.randint(1, 3)]
+        self.names = ["b1~", "b2~", "b-é~" if random.random() < 0.6 else random.choice(ODD_NAMES)]
+        self.names = self.names[: random.randint(1, 3)]
         self.topics = ["t1~", "t2~", "t3~", random.choice([*ODD_TOPICS, MEMBER_TOPIC])]
         self.flags = {name: random.choice(self._usual_flags()) for name in self.names}
-        self.zones = {name: random.choice((None, None, "z1", "Z1", "zé")) for name in self.names}
+        zones = (None,) if is_old else (None, None, "z1", "Z1", "zé")
+        self.zones = {name: random.choice(zones) for name in self.names}
         self.home = {name: random.choice(self.clusters) for name in self.names}
         self.flags_of_topics = {name: random.choice((0, 1, 2, 3)) for name in self.topics[2:]}
         self.has_flags = random.random() < 0.5
@@ -91,7 +117,10 @@ class Composer:
         """The last full registration by address, to be repeated."""
 
     def _usual_flags(self) -> tuple[str | None, ...]:
-        return ("true", "true", "true", "false", None) if "acting" in self.setting else ("true", "false", None)
+        if self.is_old:
+            return (None,)
+        is_acting = self.model.config["supportActingMaster"] == "true"
+        return ("true", "true", "true", "false", None) if is_acting else ("true", "false", None)
 
     def steps(self) -> Iterator[Step]:
         """Yield steps without end."""
@@ -99,7 +128,18 @@ class Composer:
         yield self.register()
         while True:
             (maker,) = self.random.choices(makers, weights)
-            yield maker()
+            step = maker()
+            yield self._maybe_odd(step) if isinstance(step, Request) else step
+
+    def _maybe_odd(self, step: Request) -> Request:
+        """Make one request in five an odd one, if that leaves no doubt about what it does."""
+        if not self._chance(0.2):
+            return step
+        if is_harmless(step):
+            return made_odd(self.random, step, self.is_old)
+        if step.code in (103, 104, 322, 904):
+            return with_json_types(self.random, step)
+        return with_body(self.random, step) if step.code not in (217, 318) else step
 
     def _makers(self) -> dict[Callable[[], Step], int]:
         return {
@@ -121,7 +161,10 @@ class Composer:
             self.read_route: 26,
             self.read_list: 16,
             self.read_group: 5,
-            self.ask_unknown: 2,
+            self.ask_unknown: 3,
+            self.change_config: 4,
+            self.read_config: 2,
+            self.use_odd_name: 4,
             self.close: 5,
         }
 
@@ -151,8 +194,8 @@ class Composer:
 
     def _registration(self, name: str, addr: str, broker_id: int, version: int) -> Request:
         body = self._registration_body(name, addr, version)
-        flag = self.flags[name] if self._chance(0.93) else self._pick("true", "false", None)
-        zone = self.zones[name] if self._chance(0.93) else self._pick(None, "z1", "z2")
+        flag = self.flags[name] if self.is_old or self._chance(0.93) else self._pick("true", "false", None)
+        zone = self.zones[name] if self.is_old or self._chance(0.93) else self._pick(None, "z1", "z2", "z,\n")
         compressed = "true" if body.form == "zip" else self._pick("false", "false", "false", None)
         cluster = self.home[name] if self._chance(0.97) else self.random.choice(self.clusters)
         ext = {
@@ -172,7 +215,7 @@ class Composer:
 
     def _registration_body(self, name: str, addr: str, version: int) -> Body:
         form = self._registration_form(version)
-        mapped = version >= 413 and self._chance(0.15)
+        mapped = version >= 413 and self._chance(0.15) and not self.is_old
         return Body(
             form=form,
             topics=self._topic_table(),
@@ -185,6 +228,8 @@ class Composer:
     def _registration_form(self, version: int) -> Any:
         if version < wire.SECOND_BODY_VERSION:
             return "old"
+        if self.is_old:
+            return "json"
         # Compressed bodies carry no flags, and Apache's unit lists ask any one of a topic's brokers.
         return "zip" if self._chance(0.25) and not self.has_flags else "json"
 
@@ -204,7 +249,8 @@ class Composer:
 
     def _next_version(self, addr: str) -> Version:
         before = self.sent[addr].body.version if addr in self.sent else Version()
-        match self._pick("same", "same", "counter", "counter", "time", "state", "less state"):
+        states = [] if self.is_old else ["state", "less state"]
+        match self._pick("same", "same", "counter", "counter", "time", *states):
             case "counter":
                 return replace(before, counter=before.counter + 1)
             case "time":
@@ -236,7 +282,7 @@ class Composer:
     def register_role(self) -> Request:
         """An address under another id, as after an election."""
         request = self.register_again()
-        broker_id, state = self._pick(0, 0, 1, 2), self._pick(0, 1, 1)
+        broker_id, state = self._pick(0, 0, 1, 2), 0 if self.is_old else self._pick(0, 1, 1)
         version = replace(request.body.version, state=request.body.version.state + state)
         ext = dict(request.ext or {}) | {"brokerId": str(broker_id)}
         request = replace(request, ext=ext, body=replace(request.body, version=version))
@@ -274,8 +320,7 @@ class Composer:
 
     def _with_odd_field(self, request: Request) -> Request:
         ext = dict(request.ext or {})
-        # Not brokerName: Apache's lists would be cut short by the null name for ever, see test_differential.
-        missing = self._pick("brokerAddr", "clusterName", "haServerAddr", "brokerId", None, None)
+        missing = self._pick("brokerName", "brokerAddr", "clusterName", "haServerAddr", "brokerId", None, None)
         if missing is None:
             ext["brokerId"] = self._pick("x", "1.5", "99999999999999999999")
         else:
@@ -283,7 +328,7 @@ class Composer:
         return replace(request, ext=self._pick(ext, ext, ext, ext, None))
 
     def _with_wrong_label(self, request: Request) -> Request:
-        if request.body.form == "json" and not self.has_flags and self._chance(0.8):
+        if request.body.form == "json" and not self.has_flags and not self.is_old and self._chance(0.8):
             body = replace(request.body, form="zip", with_mapping_part=request.version >= 413)
             filters = body.filters or ()
             request = replace(request, body=replace(body, filters=filters))
@@ -302,9 +347,16 @@ class Composer:
         now = Version(0, -1)
         refused = ["null", "[]", "{", "hello", "{} x", '{"topicConfigSerializeWrapper":7}']
         refused += ['{"topicConfigSerializeWrapper":{"topicConfigTable":{"t1~":null,"t2~":null}}}']
-        empty = ["{}", ' { "filterServerList" : [ ] , "unknown" : {"a":[1,{}]} }', '{"filterServerList":7}']
-        two = '{"topicName":"t1~","perm":"4","readQueueNums":null,"order":"true"}'
-        table = f'"topicConfigTable":{{"t1~":{two},"t2~":{{"topicName":"t2~","writeQueueNums":""}}}}'
+        refused += [text for text in BODIES if not text.startswith("{") or text in ("{", '{"a":')]
+        empty = (
+            ["{}"]
+            if self.is_old
+            else ["{}", ' { "filterServerList" : [ ] , "unknown" : {"a":[1,{}]} }', '{"filterServerList":7}']
+        )
+        empty += [text for text in BODIES if text.startswith("{") and text.endswith("}")]
+        null, nothing = ("8", "8") if self.is_old else ("null", '""')
+        two = f'{{"topicName":"t1~","perm":"4","readQueueNums":{null},"order":"true"}}'
+        table = f'"topicConfigTable":{{"t1~":{two},"t2~":{{"topicName":"t2~","writeQueueNums":{nothing}}}}}'
         bodies = [Body(form="text", text=text, effect="refused") for text in refused]
         bodies += [Body(form="text", text=text, version=now) for text in empty]
         bodies.append(Body(form="text", text='{"topicConfigSerializeWrapper":null}', effect="last"))
@@ -352,7 +404,16 @@ class Composer:
         sent = self.sent.get(ext["brokerAddr"])
         version = sent.body.version if sent and self._chance(0.8) else Version(2)
         texts = [json.dumps(wire.data_version(version.counter, version.timestamp, version.state))] * 6
-        texts += ["", "{}", "null", "[]", "{", '{"counter":1}', '{"timestamp":"1700000000000","counter":1.0}']
+        texts += [
+            self._pick(*BODIES),
+            "",
+            "{}",
+            "null",
+            "[]",
+            "{",
+            '{"counter":1}',
+            '{"timestamp":"1700000000000","counter":1.0}',
+        ]
         text = self.random.choice(texts)
         if self._chance(0.1):
             ext.pop(self.random.choice(list(ext)))
@@ -380,7 +441,7 @@ class Composer:
         text = self._route_text(queues)
         body = Body() if self._chance(0.05) else Body(form="text", text=self._pick(*[text] * 12, "{}", "null"))
         if self._chance(0.05):
-            body = Body(form="text", text="{")
+            body = Body(form="text", text=self._pick("{", *BODIES))
         elif self._chance(0.03):
             body = Body(form="text", text=self._route_text([{"perm": 6, **numbers}]))
         return self._request(217, {"topic": topic}, body)
@@ -425,7 +486,7 @@ class Composer:
         ext: dict[str, str | None] = {"topic": self._pick(*[self._topic()] * 10, "new~", "none~", None)}
         if self._chance(0.2):
             ext["acceptStandardJsonOnly"] = self._pick("true", "true", "false", "TRUE", "1")
-        if self._chance(0.2):
+        if self._chance(0.2) and not self.is_old:
             zone = self._pick("z1", "Z1", "zé", "z9", "", " ")
             ext |= {"__ZONE_MODE": self._pick("true", "true", "TRUE", "false", None), "__ZONE_NAME": zone}
         return self._request(105, ext)
@@ -443,7 +504,28 @@ class Composer:
 
     def ask_unknown(self) -> Request:
         """A code that a NameServer does not serve."""
-        return self._request(self._pick(0, 10, 14, 107, 310, 999, 32000, -7), self._pick(None, {"a": "b"}))
+        request = self._request(self._pick(*UNKNOWN_CODES), self._pick(None, {"a": "b"}))
+        if not -LARGEST_BINARY_CODE <= request.code <= LARGEST_BINARY_CODE:
+            request = replace(request, codec="JSON")
+        return with_body(self.random, request) if self._chance(0.3) else request
+
+    def use_odd_name(self) -> Request:
+        """A name that nobody chose well, where it is stored, looked up or removed."""
+        name = odd_text(self.random)
+        ext = {"namespace": self._pick("ns~", name), "key": name, "value": self._pick("v", odd_text(self.random))}
+        code = self._pick(100, 100, 101, 102, 205, 327, 216, 219)
+        fields = {205: {"brokerName": name}, 327: {"brokerName": name}, 216: {"topic": name}}
+        return self._request(code, fields.get(code, ext))
+
+    # Configuration
+
+    def change_config(self) -> Request:
+        """318, mostly a good change of a switch."""
+        return self._request(318, None, random_change(self.random, self.switches, is_old=self.is_old))
+
+    def read_config(self) -> Request:
+        """319."""
+        return self._request(319)
 
     def close(self) -> Close:
         """The end of a connection, mostly one that a broker is bound to."""

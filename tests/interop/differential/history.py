@@ -7,6 +7,7 @@ Texts hold two tokens that each play replaces, so that no two plays share a name
 name of a broker, cluster, topic or namespace; `@3` is the third broker address of the history.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -15,6 +16,8 @@ from tests.support import wire
 
 Form = Literal["none", "json", "zip", "old", "text"]
 Effect = Literal["accepted", "refused", "last"]
+Setting = tuple[tuple[str, str], ...]
+"""Configuration keys and the values they have instead of those of settings.RESET."""
 
 FULL_REGISTRATION: Final = 103
 UNREGISTER: Final = 104
@@ -55,7 +58,8 @@ class Body:
 
     `text` is sent as it is when the form is `text`; the other members then only say what the
     servers understand, and `effect` what they do about it: `last` means that they differ on purpose
-    and leave different tables behind, so nothing can be compared after it.
+    and leave different tables behind, so nothing can be compared after it. `changes` are the switches that
+    a body of UPDATE_NAMESRV_CONFIG sets.
     """
 
     form: Form = "none"
@@ -66,6 +70,7 @@ class Body:
     with_mapping_part: bool = True
     text: str = ""
     effect: Effect = "accepted"
+    changes: Setting = ()
 
     def build(self, fill: Callable[[str], str]) -> bytes:
         """Return the bytes; `fill` replaces the tokens of one text."""
@@ -77,7 +82,7 @@ class Body:
             case "none":
                 return b""
             case "text":
-                return fill(self.text).encode()
+                return fill(self.text).encode(errors="surrogatepass")
             case "old":
                 return wire.old_register_body(topics, version)
             case "json":
@@ -92,7 +97,7 @@ class Body:
             case "none":
                 return "no body"
             case "text":
-                return f"body {self.text}"
+                return f"body {self.text!r}"
         counted = f"{self.version.counter}/{self.version.timestamp}/{self.version.state}"
         topics = ", ".join(f"{t.name} r{t.read} w{t.write} perm{t.perm} flag{t.sys_flag}" for t in self.topics)
         parts = [f"{self.form} body", f"version {counted}", f"topics [{topics}]", f"filters {self.filters}"]
@@ -106,31 +111,49 @@ class Request:
 
     `facts` and `translation` are added by the model before the step is played: the former for the
     rules of differences.py, the latter where a wanted difference would make the tables differ.
+    Values of `ext` may be of any JSON type; `header` replaces members of a JSON header.
     """
 
     connection: str
     code: int
-    ext: Mapping[str, str] | None = None
+    ext: Mapping[str, Any] | None = None
     body: Body = Body()
     version: int = wire.VERSION_5_5_0
     codec: wire.Codec = "JSON"
     language: str = "JAVA"
     is_oneway: bool = False
+    more_flags: int = 0
+    header: tuple[tuple[str, Any], ...] = ()
     bad_crc: bool = False
     is_translatable: bool = False
     facts: frozenset[str] = field(default=frozenset(), compare=False)
     translation: "Translation | None" = field(default=None, compare=False)
 
+    @property
+    def flag(self) -> int:
+        """The flags of the header."""
+        return self.more_flags | (wire.FLAG_ONEWAY if self.is_oneway else 0)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether anybody waits for an answer: a oneway request has none, nor has what claims to be one."""
+        return not self.flag & (wire.FLAG_ONEWAY | wire.FLAG_RESPONSE)
+
     def get(self, name: str) -> str | None:
         """Return a header field as the server sees it: an empty text is nothing in ROCKETMQ."""
         value = (self.ext or {}).get(name)
+        if value is not None and not isinstance(value, str):
+            return as_text(value)
         return None if value == "" and self.codec == "ROCKETMQ" else value
 
     def __str__(self) -> str:
         """Return one line."""
         marks = [self.codec, f"v{self.version}", *(["oneway"] if self.is_oneway else [])]
         marks += ["bad crc"] if self.bad_crc else []
-        ext = "no ext fields" if self.ext is None else " ".join(f"{k}={v!r}" for k, v in self.ext.items())
+        marks += [f"flag {self.flag}"] if self.more_flags else []
+        marks += [f"header {dict(self.header)}"] if self.header else []
+        fields = (self.ext or {}).items()
+        ext = "no ext fields" if self.ext is None else " ".join(f"{k}={v!r}" for k, v in fields)
         body = "" if self.body.form == "none" else f" | {self.body}"
         return f"[{self.connection}] {self.code} ({' '.join(marks)}) {ext}{body}"
 
@@ -176,38 +199,25 @@ class History:
 
     seed: int
     number: int
-    setting: str
+    setting: Setting
     steps: tuple[Step, ...]
+    is_old: bool = False
+    """For Apache's 4.9.7: what the generations do differently to the tables is left out or translated."""
 
     def __str__(self) -> str:
         """Return it as the lines of a failure report."""
-        head = f"history {self.number} of seed {self.seed}, setting {self.setting}:"
+        head = f"history {self.number} of seed {self.seed}, {shown(self.setting)}:"
         return "\n".join([head, *(f"  {at:2} {step}" for at, step in enumerate(self.steps))])
 
 
-SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
-    "defaults": {},
-    "acting-master": {"supportActingMaster": "true", "notifyMinBrokerIdChanged": "true"},
-    "delete-topics": {"deleteTopicWithBrokerRegistration": "true"},
-    "order": {"orderMessageEnable": "true", "returnOrderTopicConfigToBroker": "false"},
-    "no-lists": {"enableAllTopicList": "false", "enableTopicList": "false", "supportActingMaster": "true"},
-}
-"""Server configurations by name; a key that a setting does not mention has its default."""
-
-_DEFAULTS: Final = {
-    "supportActingMaster": "false",
-    "notifyMinBrokerIdChanged": "false",
-    "deleteTopicWithBrokerRegistration": "false",
-    "orderMessageEnable": "false",
-    "returnOrderTopicConfigToBroker": "true",
-    "enableAllTopicList": "true",
-    "enableTopicList": "true",
-}
+def shown(setting: Setting) -> str:
+    """Write a setting for a person."""
+    return " ".join(f"{key}={value}" for key, value in setting) or "default setting"
 
 
-def setting_text(name: str) -> bytes:
-    """Return a setting as the body of UPDATE_NAMESRV_CONFIG, every key that any setting changes."""
-    return "".join(f"{key}={value}\n" for key, value in (_DEFAULTS | dict(SETTINGS[name])).items()).encode()
+def as_text(value: Any) -> str:
+    """Return a header value as a server reads it."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 def _data_version(version: Version) -> dict[str, Any]:

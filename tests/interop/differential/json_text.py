@@ -63,6 +63,14 @@ def quoted(tree: Tree) -> Tree:
     return [quoted(each) for each in tree] if isinstance(tree, list) else tree
 
 
+def rewritten(tree: Tree, dropped: frozenset[str], change: Callable[[str], str]) -> Tree:
+    """Return the tree without the members that are dropped, and with every token changed."""
+    if isinstance(tree, dict):
+        members = ((key, rewritten(value, dropped, change)) for key, value in tree.items() if key not in dropped)
+        return {change(key): value for key, value in members}
+    return [rewritten(each, dropped, change) for each in tree] if isinstance(tree, list) else change(tree)
+
+
 def text_of(tree: Tree) -> str:
     """Write a tree back."""
     if isinstance(tree, dict):

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-from tests.interop.differential.history import SETTINGS, Body, Close, Request, Step, Translation, Version
+from tests.interop.differential.history import Body, Close, Request, Setting, Step, Translation, Version
+from tests.interop.differential.settings import SWITCHES
 from tests.support import wire
 
 REGISTER_FIELDS: Final = ("brokerName", "brokerAddr", "clusterName", "haServerAddr")
@@ -75,9 +76,12 @@ Key = tuple[str, str]
 class Model:
     """The tables after the steps judged so far."""
 
-    def __init__(self, setting: str) -> None:
+    def __init__(self, setting: Setting, *, is_old: bool = False) -> None:
         """Start with empty tables."""
-        self._deletes_topics = "deleteTopicWithBrokerRegistration" in SETTINGS[setting]
+        self.config = dict(SWITCHES) | dict(setting)
+        self._is_old = is_old
+        self.queues: dict[str, set[str]] = {}
+        """Topics and who serves them, as 4.9.7 and ours see it; kept beside 4.9.7 only."""
         self.groups: dict[str, Group] = {}
         self.live: dict[Key, Live] = {}
         self.stale: dict[Key, Live] = {}
@@ -92,13 +96,16 @@ class Model:
         return judgement.verdict, replace(step, facts=judgement.facts, translation=judgement.translation)
 
     def _request(self, step: Request) -> Judgement:
+        if step.flag & wire.FLAG_RESPONSE:
+            return PLAY
         judges: dict[int, Callable[[Request], Judgement]] = {
             100: _put_kv,
             103: self._register,
             104: self._unregister,
             105: self._read_route,
             216: self._delete_topic,
-            217: _add_topic,
+            217: self._add_topic,
+            318: self._configure,
             322: self._heartbeat,
             904: self._heartbeat,
         }
@@ -110,17 +117,21 @@ class Model:
         if _is_refused(step):
             return PLAY
         if step.body.effect == "last" or any(step.get(name) is None for name in REGISTER_FIELDS):
-            return _only_ours(step, 1)
+            # A null name cuts the lists of 5.5.0 short for ever, a null address all later closes of 4.9.7.
+            stays = self._is_old or step.get("brokerName") is None
+            return SKIP if stays and not step.is_translatable else _only_ours(step, 1)
         return self._register_relabelled(step) if _is_mislabelled(step) else self._register_complete(step)
 
     def _register_complete(self, step: Request) -> Judgement:
         key, group = _key(step), self.groups.get(step.get("brokerName") or "")
-        if self._is_obscure(step, key, group):
+        if self._is_obscure(step, key, group) or (self._is_old and self._differs_in_old(step, key, group)):
             return SKIP
         is_clean = group is not None and self._leaves_no_trace(step, group)
         if group is not None and self._conflicts(step, group):
             return PLAY if is_clean else _only_ours(step, 0)
         if len(step.body.topics) == 1 and (group is None or _id(step) not in group.addrs):
+            if self._is_old:
+                return _only_ours(step, 1) if step.is_translatable else SKIP
             return PLAY if is_clean else _only_ours(step, 1)
         return self._move(step, key) if self._is_elsewhere(step, key) else self._accept(step, key)
 
@@ -139,6 +150,19 @@ class Model:
         if group is not None and group.cluster != key[0] and group.is_shared:
             return True
         return key in self.stale and (self.stale[key].version == step.body.version or _keeps_filters(step.body))
+
+    def _differs_in_old(self, step: Request, key: Key, group: Group | None) -> bool:
+        """Return whether 4.9.7 does something else with a registration, apart from refusing single topics.
+
+        It knows brokers by address alone, and takes no topic from a broker whose version is unchanged.
+        """
+        if self._is_elsewhere(step, key) or (group is not None and group.cluster != key[0]):
+            return True
+        entry = self.live.get(key)
+        is_first = group is None or group.addrs.get(_id(step)) is None
+        if is_first or entry is None or entry.version != step.body.version:
+            return False
+        return any(entry.name not in self.queues.get(topic.name, ()) for topic in step.body.topics)
 
     def _is_elsewhere(self, step: Request, key: Key) -> bool:
         """Return whether the address is known under another name or in another cluster."""
@@ -187,7 +211,10 @@ class Model:
         self.stale.pop(key, None)
         self.live[key] = Live(name, broker_id, step.body.version, step.connection)
         self.mapped |= {mapping.topic for mapping in step.body.mappings}
-        if self._deletes_topics:
+        if self._is_old and broker_id == 0:
+            for topic in step.body.topics:
+                self.queues.setdefault(topic.name, set()).add(name)
+        if self.config["deleteTopicWithBrokerRegistration"] == "true":
             self.unmapped |= self.mapped - {mapping.topic for mapping in step.body.mappings}
         return PLAY if replaced == key else self._replace(step, group, replaced)
 
@@ -209,6 +236,8 @@ class Model:
     def _unregister(self, step: Request) -> Judgement:
         if any(step.get(name) is None for name in IDENTITY_FIELDS) or not _is_int(step.get("brokerId")):
             return _only_ours(step, 1)
+        if self._is_old:
+            return self._unregister_in_old(step)
         name, key = step.get("brokerName") or "", _key(step)
         group, entry = self.groups.get(name), self.live.get(key) or self.stale.get(key)
         is_held = group is not None and key[1] in group.addrs.values()
@@ -222,6 +251,21 @@ class Model:
         self._remove(name, key)
         return PLAY if is_exact else Judgement(Verdict.PLAY, frozenset({NOTICE_FACT}))
 
+    def _unregister_in_old(self, step: Request) -> Judgement:
+        """Judge an unregistration beside 4.9.7, which removes the id and does not look at the address."""
+        name, key = step.get("brokerName") or "", _key(step)
+        group, entry = self.groups.get(name), self.live.get(key)
+        if group is None and not any(k[1] == key[1] for k in (*self.live, *self.stale)):
+            return PLAY
+        if group is None or entry is None or entry.name != name or group.addrs.get(entry.broker_id) != key[1]:
+            return SKIP
+        is_exact = _id(step) == entry.broker_id
+        if not is_exact and not step.is_translatable:
+            return SKIP
+        self._remove(name, key)
+        exact = _unregistration(name, key, entry.broker_id)
+        return PLAY if is_exact else Judgement(Verdict.PLAY, translation=Translation((exact,)))
+
     def _remove(self, name: str, key: Key) -> None:
         self.live.pop(key, None)
         group = self.groups.get(name)
@@ -230,6 +274,8 @@ class Model:
         group.addrs = {i: a for i, a in group.addrs.items() if a != key[1]}
         if not group.addrs:
             del self.groups[name]
+            for names in self.queues.values():
+                names.discard(name)
             # Topics that lose their last queues take the mappings of other brokers with them.
             self.unmapped |= self.mapped
 
@@ -257,9 +303,28 @@ class Model:
         return PLAY._replace(facts=frozenset({LINGER_FACT})) if step.get("topic") in self.unmapped else PLAY
 
     def _heartbeat(self, step: Request) -> Judgement:
+        if self._is_old and any(key[1] == step.get("brokerAddr") and key != _key(step) for key in self.live):
+            return SKIP
         return SKIP if _key(step) in self.stale else PLAY
 
+    def _configure(self, step: Request) -> Judgement:
+        """Judge UPDATE_NAMESRV_CONFIG: ours refuses a request with a bad value whole."""
+        if step.body.effect == "last":
+            return _only_ours(step, 1)
+        self.config |= dict(step.body.changes)
+        return PLAY
+
+    def _add_topic(self, step: Request) -> Judgement:
+        """An empty name is a topic for Apache's server; 4.9.7 does not know the request."""
+        if self._is_old:
+            return SKIP if any(name in step.body.text for name in self.groups) else PLAY
+        is_taken = step.get("topic") == "" and "brokerName" in step.body.text
+        return _only_ours(step, 0) if is_taken else PLAY
+
     def _delete_topic(self, step: Request) -> Judgement:
+        cluster, topic = step.get("clusterName"), step.get("topic") or ""
+        gone = {name for name, group in self.groups.items() if not cluster or group.cluster == cluster}
+        self.queues[topic] = self.queues.get(topic, set()) - gone
         self.unmapped |= self.mapped & {step.get("topic") or ""}
         return PLAY
 
@@ -289,12 +354,6 @@ def _is_mislabelled(step: Request) -> bool:
     says_zip = (step.get("compressed") or "").lower() == "true"
     is_zip = step.body.form == "zip"
     return step.version >= wire.SECOND_BODY_VERSION and step.body.form in ("json", "zip") and says_zip != is_zip
-
-
-def _add_topic(step: Request) -> Judgement:
-    """An empty name is a topic for Apache's server."""
-    is_taken = step.get("topic") == "" and "brokerName" in step.body.text
-    return _only_ours(step, 0) if is_taken else PLAY
 
 
 def _put_kv(step: Request) -> Judgement:

@@ -6,6 +6,7 @@ time stamps of the test run itself.
 Must not know: the differences that are wanted (differences.py).
 """
 
+import re
 import time
 from dataclasses import dataclass, fields
 from typing import Any, Final
@@ -17,6 +18,8 @@ from tests.support.wire import Answer
 OWN_MARK: Final = "~"
 LISTS: Final = frozenset({206, 224, 304, 311, 312, 313})
 NAMED_TABLES: Final = frozenset({'"brokerAddrTable"', '"clusterAddrTable"', '"table"'})
+INSTALLATION: Final = frozenset({"configStorePath", "kvConfigPath", "rocketmqHome", "listenPort"})
+INSTALLED: Final = "(its own)"
 HOUR_MS: Final = 3_600_000
 
 
@@ -64,13 +67,34 @@ def differing(theirs: Seen, ours: Seen) -> frozenset[str]:
     return frozenset(each.name for each in fields(Seen) if getattr(theirs, each.name) != getattr(ours, each.name))
 
 
+def unescaped(line: str) -> str:
+    """Return a line of a configuration without its escapes."""
+    return re.sub(r"\\(u[0-9A-Fa-f]{4}|.)", lambda m: chr(int(m[1][1:], 16)) if len(m[1]) > 1 else m[1], line)
+
+
+def misread(line: str) -> str:
+    """Return what UTF-8 text becomes when it is read as ISO-8859-1."""
+    return line.encode().decode("latin-1")
+
+
 def _body(code: int, text: str) -> Tree:
+    if code == 319:
+        return _config_lines(text)
     try:
         tree = arrange(parse(text))
     except NotWrittenByFastjsonError as error:
         return f"{error}"
     narrowed = walk(tree, lambda name, value: _narrow(code, name, value))
     return text if narrowed is None else narrowed
+
+
+def _config_lines(text: str) -> Tree:
+    """Return a configuration line by line, without the values that belong to one installation."""
+    lines: list[Tree] = []
+    for line in text.split("\n"):
+        key, sign, value = line.partition("=")
+        lines.append(f"{key}={INSTALLED}" if sign and key in INSTALLATION and value else line)
+    return lines
 
 
 def _narrow(code: int, name: str, value: Tree) -> Tree | None:

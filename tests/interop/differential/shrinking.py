@@ -16,6 +16,7 @@ from tests.interop.differential.history import History, Request, Step
 
 Failure = TypeVar("Failure")
 
+NEEDED: Final = frozenset({"brokerName", "brokerAddr", "clusterName", "haServerAddr", "brokerId", "compressed"})
 SHRINK_S: Final = 60.0
 
 
@@ -43,6 +44,8 @@ def _smaller(history: History) -> Iterator[History]:
         for at in range(len(steps) - size, -1, -size):
             yield replace(history, steps=steps[:at] + steps[at + size :])
         size //= 2
+    for at in range(len(history.setting)):
+        yield replace(history, setting=history.setting[:at] + history.setting[at + 1 :])
     for at, step in enumerate(steps):
         for simpler in _simpler(step):
             yield replace(history, steps=(*steps[:at], simpler, *steps[at + 1 :]))
@@ -51,20 +54,17 @@ def _smaller(history: History) -> Iterator[History]:
 def _simpler(step: Step) -> Iterator[Step]:
     if not isinstance(step, Request):
         return
-    if step.codec != "JSON":
+    if step.codec != "JSON" and not step.header:
         yield replace(step, codec="JSON")
+    for plain in (replace(step, header=()), replace(step, more_flags=0), replace(step, version=513)):
+        if plain != step:
+            yield plain
     if step.body.form == "zip":
         yield replace(step, body=replace(step.body, form="json"), ext=dict(step.ext or {}) | {"compressed": "false"})
     if step.body.form != "text":
         for body in (replace(step.body, filters=()), replace(step.body, mappings=()), replace(step.body, topics=())):
             if body != step.body:
                 yield replace(step, body=body)
-    for name in (
-        "__ZONE_NAME",
-        "__ZONE_MODE",
-        "heartbeatTimeoutMillis",
-        "enableActingMaster",
-        "acceptStandardJsonOnly",
-    ):
-        if name in (step.ext or {}):
+    for name in step.ext or {}:
+        if name not in NEEDED:
             yield replace(step, ext={key: value for key, value in (step.ext or {}).items() if key != name})

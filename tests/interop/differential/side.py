@@ -8,11 +8,14 @@ Must not know: the other server.
 import re
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
-from tests.interop.differential.history import SETTINGS, Close, Request, Step, setting_text
+from tests.interop.differential.frames import encode
+from tests.interop.differential.history import Close, Request, Setting, Step, as_text
 from tests.interop.differential.notices import NoticeListener, Notices
+from tests.interop.differential.old_release import NO_ANSWER, is_unanswered
 from tests.interop.differential.reading import Seen, read
+from tests.interop.differential.settings import setting_text
 from tests.support import wire
 from tests.support.wire import Answer, Broker, Wire
 
@@ -31,14 +34,18 @@ class Side:
     harness.
     """
 
-    def __init__(self, address: str, octet: int, *, broker_port: int) -> None:
-        """Connect to a server; `begin` starts a play. Brokers are announced on `broker_port`."""
+    def __init__(self, address: str, octet: int, *, broker_port: int, is_old: bool = False) -> None:
+        """Connect to a server; `begin` starts a play. Brokers are announced on `broker_port`.
+
+        An old server, 4.9.7, leaves some codes without an answer.
+        """
+        self._is_old = is_old
         self.address = address
         self._octet = octet
         self._port = broker_port
         self.falsify: Callable[[Request, Answer], Answer] = lambda _, answer: answer
         self._control = Wire(address, ANSWER_TIMEOUT_S)
-        self._setting = ""
+        self._has_order_namespace = False
         self._suffix = ""
         self._base = 0
         self._sentinels = 0
@@ -46,17 +53,14 @@ class Side:
         self._kv_keys: set[tuple[str, str]] = set()
         self._listener: NoticeListener | None = None
 
-    def begin(self, play: int, setting: str) -> None:
+    def begin(self, play: int, setting: Setting) -> None:
         """Start a play: new names, and the server configured as the history wants it."""
-        if not self._setting:
+        if not self._has_order_namespace:
             self._make_order_namespace()
         self._suffix, self._base = f"-{self._octet:x}{play:06x}", play * ADDRS_PER_PLAY
-        if setting != self._setting:
-            answer = self._control.request(318, None, setting_text(setting))
-            assert answer.code == 0, f"{self.address} refused setting {setting}: {answer}"
-            self._setting = setting
-        if "notifyMinBrokerIdChanged" in SETTINGS[setting]:
-            self._listener = NoticeListener(self.fill(f"@{at}") for at in range(1, BROKERS_PER_HISTORY + 1))
+        answer = self._control.request(318, None, setting_text(setting))
+        assert answer.code == 0, f"{self.address} refused {setting}: {answer}"
+        self._listener = NoticeListener(self.fill(f"@{at}") for at in range(1, BROKERS_PER_HISTORY + 1))
 
     def end(self) -> None:
         """Leave nothing of the play behind: KV entries and registrations are gone."""
@@ -79,6 +83,9 @@ class Side:
         """Put the names and addresses of this play in the place of the tokens."""
         return re.sub(r"@(\d+)", self._addr, text.replace("~", self._suffix))
 
+    def _filled(self, value: Any) -> Any:
+        return self.fill(value) if isinstance(value, str) else value
+
     def unfill(self, text: str) -> str:
         """Put the tokens back."""
         pattern = rf"127\.{self._octet}\.(\d+)\.(\d+):{self._port}"
@@ -86,12 +93,12 @@ class Side:
 
     def ask(self, step: Request) -> Seen | None:
         """Send a request and read its answer; None for a oneway request."""
-        ext = None if step.ext is None else {name: self.fill(value) for name, value in step.ext.items()}
+        ext = None if step.ext is None else {name: self._filled(value) for name, value in step.ext.items()}
         body = step.body.build(self.fill)
         if step.code == wire.REGISTER_BROKER and ext is not None:
             ext.setdefault("bodyCrc32", str(wire.crc32_masked(body) ^ step.bad_crc))
         if step.code == 100 and ext is not None and {"namespace", "key"} <= ext.keys():
-            self._kv_keys.add((ext["namespace"], ext["key"]))
+            self._kv_keys.add((as_text(ext["namespace"]), as_text(ext["key"])))
         return self._exchange(step, ext, body)
 
     def close(self, step: Close) -> None:
@@ -123,6 +130,7 @@ class Side:
         """Make the namespace that shows in answers to registrations: once made it stays, if empty."""
         entry = {"namespace": "ORDER_TOPIC_CONFIG", "key": "any", "value": "any"}
         assert self._control.request(100, entry).code == self._control.request(102, entry).code == 0
+        self._has_order_namespace = True
 
     def _pass_through_queue(self, *, by_close: bool) -> None:
         self._sentinels += 1
@@ -141,22 +149,44 @@ class Side:
         """Ask again and again, each round trip being the pause, until a broker name is unknown."""
         deadline = time.monotonic() + SETTLE_TIMEOUT_S
         while time.monotonic() < deadline:
-            answer = self._control.request(901, {"clusterName": "sentinels", "brokerName": name})
-            if not answer.json()["brokerMemberGroup"]["brokerAddrs"]:
+            if not self._is_known(name):
                 return
         raise AssertionError(f"{self.address} still lists {name}, which left {SETTLE_TIMEOUT_S:g} s ago")
 
-    def _exchange(self, step: Request, ext: dict[str, str] | None, body: bytes) -> Seen | None:
+    def _is_known(self, name: str) -> bool:
+        if self._is_old:
+            # 4.9.7 fails when something changes while it writes.
+            answer = self._control.request(106)
+            return answer.code != 0 or name in answer.json()["brokerAddrTable"]
+        answer = self._control.request(901, {"clusterName": "sentinels", "brokerName": name})
+        return bool(answer.json()["brokerMemberGroup"]["brokerAddrs"])
+
+    def _exchange(self, step: Request, ext: dict[str, Any] | None, body: bytes) -> Seen | None:
         try:
-            connection = self._connection(step.connection)
-            send = connection.oneway if step.is_oneway else connection.request
-            answer = send(step.code, ext, body, version=step.version, codec=step.codec, language=step.language)
+            answer = self._sent(step, ext, body)
         except (TimeoutError, ConnectionError) as error:
             self._connections.pop(step.connection).close()
-            return Seen(failure=type(error).__name__)
+            return Seen(failure="closed" if isinstance(error, ConnectionError) else "no answer in time")
+        connection = self._connection(step.connection)
         if connection.untaken():
             return Seen(failure=f"an answer to no request: {connection.untaken()}")
-        return None if answer is None else read(step.code, self.falsify(step, answer), self.unfill)
+        if not step.is_answered:
+            return None
+        return Seen(failure=NO_ANSWER) if answer is None else read(step.code, self.falsify(step, answer), self.unfill)
+
+    def _sent(self, step: Request, ext: dict[str, Any] | None, body: bytes) -> Answer | None:
+        """Send a request; return its answer, or None if none is due.
+
+        What an old server does not answer is followed by a request that it does answer: waiting for
+        that one takes no deadline.
+        """
+        connection = self._connection(step.connection)
+        opaque = connection.next_opaque()
+        connection.send(encode(step, ext, body, opaque))
+        if not step.is_answered or (self._is_old and is_unanswered(step)):
+            connection.request(101, {"namespace": "none", "key": "none"})
+            return None
+        return connection.answer_to(opaque)
 
     def _connection(self, label: str) -> Wire:
         if label not in self._connections:

@@ -73,7 +73,11 @@ class ApacheNameServer(NameServer):
         """Write its configuration into `folder`; `config` adds or replaces keys."""
         port = port or free_port()
         file = _write_properties(folder, port, config)
-        program = JavaProgram(release=release, main_class=_MAIN_CLASS, arguments=["-c", str(file)])
+        # Java takes what concerns TLS from system properties, ours from the file with everything else.
+        properties = {key: value for key, value in (config or {}).items() if key.startswith("tls.")}
+        program = JavaProgram(
+            release=release, main_class=_MAIN_CLASS, arguments=["-c", str(file)], properties=properties
+        )
         super().__init__(JavaProcess(program, folder), port, tls)
 
 

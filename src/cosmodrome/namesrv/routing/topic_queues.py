@@ -88,14 +88,6 @@ class TopicQueues:
         self._drop_all_mappings(topic)
         return True
 
-    def drop_topic(self, topic: str) -> tuple[str, ...]:
-        """Forget a topic everywhere, and give the brokers that served it."""
-        queues = self._topics.pop(topic, {})
-        for broker_name in queues:
-            self._unlink(topic, broker_name)
-        self._drop_all_mappings(topic)
-        return tuple(queues)
-
     def drop_broker(self, broker_name: str) -> list[str]:
         """Forget a broker everywhere, and give the topics that lost their last broker by that."""
         lost = [topic for topic in self.topics_of(broker_name) if self.drop(topic, broker_name)]

@@ -72,7 +72,7 @@ async def test_a_checksum_that_is_wrong(peer: AsyncWire) -> None:
     assert await cluster(peer) == NOBODY
 
 
-@pytest.mark.parametrize("crc", [None, "0", "x", ""])
+@pytest.mark.parametrize("crc", [None, "0", "x", "", "2147483648", "1099511627776", "-2147483649"])
 async def test_a_checksum_that_is_not_checked(peer: AsyncWire, crc: str | None) -> None:
     assert (await peer.register(A, TWO, ext={"bodyCrc32": crc})).code == 0
 
