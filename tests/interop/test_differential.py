@@ -145,7 +145,14 @@ def test_apache_in_our_place_is_found_out(apache: str, plays: Iterator[int]) -> 
     """What Apache's server leaves behind, and ours does not, is noticed in what is answered later."""
     with player_between(apache, apache, plays, translates=True) as player:
         histories = (generate(SEED_OF_SELF_CHECKS, number) for number in range(TRIES_TO_FIND))
-        assert sum(player.play_briskly(history) is not None for history in histories) > TRIES_TO_FIND // 6
+        played = (history for history in histories if not _leaves_a_null_name(history))
+        assert sum(player.play_briskly(history) is not None for history in played) > TRIES_TO_FIND // 6
+
+
+def _leaves_a_null_name(history: History) -> bool:
+    """Return whether Apache's lists would be cut short for ever by it."""
+    requests = [step for step in history.steps if isinstance(step, Request)]
+    return any(step.code == 103 and step.get("brokerName") is None for step in requests)
 
 
 def test_failing_history_is_made_small(apache: str, plays: Iterator[int]) -> None:

@@ -92,9 +92,9 @@ def _fetch(url: str) -> str:
     try:
         with contextlib.closing(http.client.HTTPConnection(parts.netloc, timeout=_REQUEST_TIMEOUT_S)) as connection:
             connection.request("GET", f"{parts.path}?{parts.query}" if parts.query else parts.path)
-            answer = connection.getresponse()
-            if answer.status != http.client.OK:
-                raise ValueError(f"HTTP status {answer.status}")
-            return answer.read(_MAX_LIST_BYTES).decode("utf-8", "replace")
+            with contextlib.closing(connection.getresponse()) as answer:
+                if answer.status != http.client.OK:
+                    raise ValueError(f"HTTP status {answer.status}")
+                return answer.read(_MAX_LIST_BYTES).decode("utf-8", "replace")
     except http.client.HTTPException as error:
         raise ValueError(f"not an HTTP answer: {error!r}") from error
