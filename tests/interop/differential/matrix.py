@@ -56,6 +56,9 @@ FIELDS: Final[dict[int, dict[str, str]]] = {
     901: {"clusterName": "c1~", "brokerName": "b1~"},
     904: IDENTITY,
 }
+ZONED_ROUTE: Final = {"topic": "t1~", "__ZONE_MODE": "true", "__ZONE_NAME": "z1"}
+"""Beside 5.x only: 4.9.7 knows no zones."""
+
 UNIQUE: Final = frozenset({"brokerName", "clusterName", "brokerAddr", "namespace", "key"})
 """Fields of which something may stay behind, so a name of the play must be in them."""
 
@@ -65,7 +68,7 @@ MATRIX_SEED: Final = 0
 def odd_histories(*, is_old: bool = False) -> Iterator[History]:
     """Yield one history of odd requests for each code, and one for each odd registration."""
     number = 0
-    for code, fields in FIELDS.items():
+    for code, fields in [*FIELDS.items(), *([] if is_old else [(105, ZONED_ROUTE)])]:
         body = Body(form="text", text='{"counter": 1}') if code == 322 else Body()
         good = Request(connection="client", code=code, ext=fields, body=body, is_translatable=True)
         yield _history(number, [_registration(), *_variants(good, is_old=is_old)], is_old=is_old)

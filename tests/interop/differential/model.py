@@ -8,6 +8,7 @@ Must not know: answers. What differs in one answer only is for differences.py.
 The model follows Apache's server and is deliberately narrow: in doubt it ends the history.
 """
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -317,7 +318,8 @@ class Model:
     def _add_topic(self, step: Request) -> Judgement:
         """An empty name is a topic for Apache's server; 4.9.7 does not know the request."""
         if self._is_old:
-            return SKIP if any(name in step.body.text for name in self.groups) else PLAY
+            names = (json.dumps(name, ensure_ascii=False) for name in self.groups)
+            return SKIP if any(name in step.body.text for name in names) else PLAY
         is_taken = step.get("topic") == "" and "brokerName" in step.body.text
         return _only_ours(step, 0) if is_taken else PLAY
 
