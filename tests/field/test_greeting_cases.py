@@ -299,8 +299,9 @@ def test_F063_a_proxy_header_names_the_peer(
 
 
 @pytest.mark.parametrize("header", [b"PROXY UNKNOWN\r\n", b"PROXY UNKNOWN a b c d\r\n", proxy_v2(command=0)])
-def test_F063_a_proxy_header_that_names_nobody(server: ServerProcess, names: Names, header: bytes) -> None:
+def test_F063_a_proxy_header_that_names_nobody(own_server: StartServer, names: Names, header: bytes) -> None:
     """As health checks of proxies send it."""
+    server = own_server()
     with Peer(server.address, preface=header) as client:
         assert client.route(names("T")) is None
         line = wait_for_line(server, names("T"), event="route.missed")

@@ -107,7 +107,8 @@ def test_F127_a_failed_write_is_an_error(own_server: StartServer, tmp_path: Path
         assert line["level"] == "ERROR"
 
 
-def test_F127_a_lone_topic_is_one_warning(server: ServerProcess, names: Names) -> None:
+def test_F127_a_lone_topic_is_one_warning(own_server: StartServer, names: Names) -> None:
+    server = own_server()
     with Peer(server.address) as peer:
         assert peer.reg(names.broker(), topics_named(names("T"))).code == SYSTEM_ERROR
         wait_for_line(server, names("broker-a"), "single topic", level="WARN")
