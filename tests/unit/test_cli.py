@@ -156,6 +156,19 @@ class TestCheck:
             f"configuration OK: {file}",
         ]
 
+    def test_the_files_that_a_start_reads_are_read(self, tmp_path: Path) -> None:
+        kv = tmp_path / "kvConfig.json"
+        flags = ("--check-config", "--data-dir", str(tmp_path))
+        kv.write_text('{"configTable":{"N":{"a":"1","b":"2"}}}')
+        assert f"KV file {kv}: 2 entries in 1 namespaces" in invoke(*flags).stdout
+
+        kv.write_text("garbage")
+        damaged = invoke(*flags)
+        assert (damaged.exit_code, kv.read_text()) == (71, "garbage")
+
+        no_key = ("--set", "tls.test.mode.enable=false", "--set", "tls.server.certPath=/no/such.pem")
+        assert invoke("--check-config", *no_key).exit_code == 78
+
     def test_a_bad_one_is_exit_code_78(self) -> None:
         result = invoke("--check-config", "--listenPort", "70000")
 
@@ -218,8 +231,8 @@ class TestBanner:
             "  config     built-in defaults      (changes made at run time go to /data/namesrv.properties)\n"
             "  data       /data (KV: /data/kvConfig.json)\n"
             "  changes    config from loopback only, the rest as in Java, all logged (adminPolicy=compatible)\n"
-            "Ready in 0.18 s. Waiting for brokers. Try: mqbroker -n 192.168.1.20:9876   or   "
-            "mqadmin clusterList -n 192.168.1.20:9876"
+            "Ready in 0.18 s. Waiting for brokers. Try: cosmodrome admin clusterList -n 192.168.1.20:9876   or   "
+            "start an Apache broker: mqbroker -n 192.168.1.20:9876"
         )
 
     def test_it_names_the_file_in_use(self) -> None:

@@ -136,6 +136,12 @@ def _missing(address: str, error: RocketMQError) -> AdminError:
 
 
 def _denied(address: str, error: RocketMQError) -> AdminError:
+    if "black list" in str(error):
+        return DeniedError(
+            f"{address} does not allow it.",
+            why=f"no request may change this key; {_remark(error)}",
+            remedy="change it in the server's configuration file; it takes effect at the next start",
+        )
     return DeniedError(
         f"{address} does not allow it.",
         why=_remark(error),

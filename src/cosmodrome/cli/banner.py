@@ -7,7 +7,9 @@ Must not know: how the server works.
 import contextlib
 import ipaddress
 import socket
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from cosmodrome.namesrv.config import NamesrvConfig
@@ -17,6 +19,7 @@ from cosmodrome.namesrv.config_keys import AdminPolicy, Network
 # For documentation only, so nobody is there; nothing is sent to it either.
 _ELSEWHERE: Final = {socket.AF_INET: ("192.0.2.1", 9), socket.AF_INET6: ("2001:db8::1", 9)}
 _LOOPBACK: Final = "127.0.0.1"
+_COMMAND: Final = "cosmodrome"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +48,18 @@ def banner(start: Start, host: str) -> str:
         lines.append(f"  routes     refused for {config.wait_seconds_for_service} s (needWaitForService=true)")
     lines.append(
         f"Ready in {start.took_s:.2f} s. Waiting for brokers. "
-        f"Try: mqbroker -n {peers}   or   mqadmin clusterList -n {peers}"
+        f"Try: {_own_command()} admin clusterList -n {peers}   or   start an Apache broker: mqbroker -n {peers}"
     )
     return "\n".join(lines)
+
+
+def _own_command() -> str:
+    """Give the command as a person in this folder can type it: `./run` has it on its own path only."""
+    called = Path(sys.argv[0])
+    if called.name == _COMMAND:
+        with contextlib.suppress(ValueError, OSError):
+            return str(called.relative_to(Path.cwd()))
+    return _COMMAND
 
 
 def peer_address(bound: str, host: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cosmodrome.cli.failures import EXIT_OK, end_with
 from cosmodrome.errors import ConfigError
-from cosmodrome.namesrv.config import print_items
+from cosmodrome.namesrv.config import NamesrvConfig, print_items
 from cosmodrome.namesrv.config_file import ConfigSources, LoadedConfig, Setting, load_config
 from cosmodrome.namesrv.logs import LineWriter, LogFormat, configure_logging
 
@@ -86,8 +86,27 @@ def _act(options: NamesrvOptions, began_s: float) -> int:
 def _report_check(loaded: LoadedConfig, stdout: LineWriter) -> int:
     for note in loaded.notes:
         stdout.write(f"{logging.getLevelName(note.level).lower()}: {note.text}")
+    for line in _checked_files(loaded.config):
+        stdout.write(line)
     stdout.write(f"configuration OK: {loaded.path or 'built-in defaults'}")
     return EXIT_OK
+
+
+def _checked_files(config: NamesrvConfig) -> list[str]:
+    """Read the files that a start reads, change none, and tell what a KV file holds if there is one.
+
+    Raises:
+        StorageError: The KV file cannot be used.
+        TlsError: A certificate or key cannot be used.
+    """
+    from cosmodrome.namesrv.kv_config import check_kv_file  # noqa: PLC0415  # as in _serve
+    from cosmodrome.namesrv.tls_settings import ServerTls  # noqa: PLC0415
+
+    ServerTls(config)
+    path = Path(config.kv_config_path)
+    tables = check_kv_file(path)
+    entries = sum(map(len, tables.values()))
+    return [f"KV file {path}: {entries} entries in {len(tables)} namespaces"] if path.exists() else []
 
 
 def _serve(options: NamesrvOptions, loaded: LoadedConfig, began_s: float) -> int:

@@ -74,10 +74,13 @@ class ReportingServer:
 
 
 def _replace(path: Path, report: object) -> None:
+    remedy = "name a file in a folder that exists and is writable: --shadow-report FILE"
+    if not path.parent.is_dir():  # a mistyped path must not make folders
+        raise StorageError(f"cannot write the shadow report {path}: no such folder.", remedy=remedy)
     try:
         replace_file(path, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
     except StorageError as error:
         raise StorageError(
             error.what.replace("cannot write", "cannot write the shadow report"),
-            remedy="name a file in a folder that is writable: --shadow-report FILE",
+            remedy=remedy,
         ) from error

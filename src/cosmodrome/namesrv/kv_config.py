@@ -74,7 +74,8 @@ class KVConfigStore:
 def load_kv_config(path: Path, wall_ms: int) -> KVConfigStore:
     """Read the file of an earlier run; none, an empty one, or a folder in its place mean no entries.
 
-    A damaged file is set aside under another name and its previous version used.
+    A damaged file, and an empty or missing one that has a previous version, is set aside under another name, and its
+    previous version put in its place.
 
     Raises:
         StorageError: The file is there and cannot be read, or it is damaged and has no readable previous
@@ -83,10 +84,31 @@ def load_kv_config(path: Path, wall_ms: int) -> KVConfigStore:
     if path.is_dir():
         logger.warning("kvConfigPath %s is a folder: KV writes will fail until it is replaced", path)
         return KVConfigStore(path)
+    data = _read(path)
+    backup = backup_path(path)
+    if not data.strip() and _read(backup).strip():
+        lost = MalformedBodyError("it is missing or empty, and its previous version is not")
+        return KVConfigStore(path, _recover(path, backup, lost, wall_ms))
     try:
-        return KVConfigStore(path, decode_kv_file(_read(path)))
+        return KVConfigStore(path, decode_kv_file(data))
     except MalformedBodyError as damage:
-        return KVConfigStore(path, _previous_version(path, damage, wall_ms))
+        return KVConfigStore(path, _recover(path, backup, damage, wall_ms))
+
+
+def check_kv_file(path: Path) -> KVTables:
+    """Read the file as a start would, and change nothing.
+
+    Raises:
+        StorageError: It is damaged or cannot be read.
+    """
+    try:
+        return {} if path.is_dir() else decode_kv_file(_read(path))
+    except MalformedBodyError as damage:
+        raise StorageError(
+            f"the KV file {path} is damaged: {damage}.",
+            why=f"a start would set it aside and use {backup_path(path)}, if that can be used.",
+            remedy="repair it, or copy it again.",
+        ) from damage
 
 
 def encode_kv_file(tables: KVTables) -> bytes:
@@ -130,16 +152,27 @@ def _read(path: Path) -> bytes:
         ) from error
 
 
-def _previous_version(path: Path, damage: MalformedBodyError, wall_ms: int) -> KVTables:
-    backup = backup_path(path)
+def _recover(path: Path, backup: Path, damage: MalformedBodyError, wall_ms: int) -> KVTables:
+    """Put the previous version in the place of a damaged file, which is kept under another name."""
+    data = _read(backup)
     try:
-        tables = decode_kv_file(_read(backup) or b"absent")
+        tables = decode_kv_file(data)
     except MalformedBodyError as error:
-        raise StorageError(
-            f"the KV file {path} is damaged: {damage}.",
-            why=f"its previous version {backup} does not exist or cannot be used either: {error}.",
-            remedy="repair it, or move it away to start without entries.",
-        ) from damage
-    aside = set_aside(path, wall_ms)
-    logger.error("KV file %s is damaged (%s): set aside as %s, using %s", path, damage, aside, backup)
+        raise _unusable(path, damage, f"its previous version {backup} cannot be used either: {error}.") from damage
+    if not data:
+        raise _unusable(path, damage, f"there is no previous version {backup}.") from damage
+    aside = set_aside(path, wall_ms) if path.exists() else "nothing"
+    replace_file(path, encode_kv_file(tables))
+    logger.error(
+        "KV file %s was damaged (%s): set aside as %s, its previous version %s is used; the last change may be missing",
+        path,
+        damage,
+        aside,
+        backup,
+    )
     return tables
+
+
+def _unusable(path: Path, damage: MalformedBodyError, why: str) -> StorageError:
+    remedy = "repair it, or move it away to start without entries."
+    return StorageError(f"the KV file {path} is damaged: {damage}.", why=why, remedy=remedy)

@@ -40,6 +40,10 @@ class ServerTls:
         self._is_throw_away_wanted = False
         if self._mode is TlsMode.DISABLED:
             return
+        if settings.tls_test_mode_enable and settings.tls_server_cert_path:
+            logger.warning(
+                "tls.server.certPath is set and not used: tls.test.mode.enable=true, Java's default, comes before it"
+            )
         if not settings.tls_test_mode_enable:
             files = _server_files(settings)
             self._watched = WatchedContext(lambda: server_context(files), files.paths())

@@ -117,7 +117,9 @@ class Entrance:
     def _new_session(self) -> TlsSession:
         context = None if self._policy.tls_mode is TlsMode.DISABLED else self._policy.context()
         if context is None:
-            raise GreetingRefusedError("a TLS peer, but TLS is off here (tls.server.mode, tls.server.certPath)")
+            raise GreetingRefusedError(
+                "a TLS peer, but TLS is off here (tls.server.mode, tls.server.certPath, tls.test.mode.enable)"
+            )
         return TlsSession(context)
 
     def _refuse_unless_remoting(self, greeting: Greeting) -> None:

@@ -134,7 +134,9 @@ def _refuses_bad_config(step: Request, theirs: Seen, ours: Seen) -> bool:
 
 
 def _says_what_needs_a_restart(step: Request, theirs: Seen, ours: Seen) -> bool:
-    is_said = (ours.remark or "").startswith(("in effect after a restart: ", "kept without effect: "))
+    is_said = (ours.remark or "").startswith(
+        ("in effect after a restart: ", "kept without effect: ", "unknown, not stored: ")
+    )
     return step.code == 318 and theirs.code == ours.code == 0 and is_said
 
 

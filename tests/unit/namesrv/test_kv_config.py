@@ -148,9 +148,24 @@ async def test_a_damaged_file_is_set_aside_and_the_previous_version_used(
     store = load_kv_config(path, 7)
 
     assert store.get("ORDER_TOPIC_CONFIG", "T1") is not None
-    assert not path.exists()
     assert path.with_name("kvConfig.json.damaged-7").read_bytes() == b'{"configTable":{"N"'
-    assert "is damaged" in caplog.text
+    assert "was damaged" in caplog.text
+
+
+@pytest.mark.parametrize("content", [b'{"configTable":{"N"', b"", b"  \n", None])
+async def test_what_was_recovered_survives_the_next_restarts_and_writes(path: Path, content: bytes | None) -> None:
+    """A file of no bytes is what a full disk or a power cut leaves most often."""
+    write(backup_path(path), FILE)
+    if content is not None:
+        write(path, content)
+
+    load_kv_config(path, 7)
+    again = load_kv_config(path, 8)
+    await again.put("N", "k", "v")
+
+    for store in (again, load_kv_config(path, 9)):
+        assert store.get("ORDER_TOPIC_CONFIG", "T1") is not None
+        assert store.get("N", "k") == "v"
 
 
 @pytest.mark.parametrize("backup", [None, b"", b"damaged too"])

@@ -56,10 +56,15 @@ def _read_properties(body: bytes) -> dict[str, str]:
 
 
 def _told(change: ConfigChange, overridden: tuple[str, ...]) -> str | None:
-    """Say which keys did not take effect now; nothing when all did, as in Java."""
+    """Say which keys did not take effect now; nothing when all did, as in Java.
+
+    COMPAT: a request with unknown keys is answered SUCCESS, as in Java; the remark says that nothing happened.
+    """
     parts = []
     if change.needs_restart:
         parts.append(f"in effect after a restart: {', '.join(change.needs_restart)}")
+    if change.unknown:
+        parts.append(f"unknown, not stored: {', '.join(change.unknown)}")
     if change.without_effect:
         parts.append(f"kept without effect: {', '.join(change.without_effect)}")
     if overridden:

@@ -55,11 +55,13 @@ async def test_what_needs_a_restart_is_said(peer: AsyncWire) -> None:
     assert "kept without effect: useEpollNativeSelector" in (answer.remark or "")
 
 
-@pytest.mark.parametrize("body", [b"", b"noSuchKey=1", b"\n# nothing\n"])
-async def test_what_changes_nothing(peer: AsyncWire, run: Running, body: bytes) -> None:
+@pytest.mark.parametrize(
+    ("body", "remark"), [(b"", None), (b"noSuchKey=1", "unknown, not stored: noSuchKey"), (b"\n# nothing\n", None)]
+)
+async def test_what_changes_nothing(peer: AsyncWire, run: Running, body: bytes, remark: str | None) -> None:
     answer = await peer.request(318, None, body)
 
-    assert (answer.code, answer.remark) == (0, None)
+    assert (answer.code, answer.remark) == (0, remark)
     assert "config.changed" not in run.names()
 
 
