@@ -153,8 +153,8 @@ def test_F042_notices_reach_whoever_can_be_reached(shared_server: StartServer, n
                     wait_until(lambda at=listener: len(at.frames) == 2, "the notice of its return", QUICK_S)  # type: ignore[misc]  # a default for a lambda
                     _is_notice(listener.frames[1], minBrokerId="0", minBrokerAddr=master.address, haBrokerAddr="ha-0:1")
                 assert client.routed(names("T")).perms == {names("broker-a"): 6}
+                assert [len(listener.frames) for listener in (master, near, far)] == [0, 2, 2], "one each"
         assert_not_slowed(reader.p99_s, quiet_s)
-        assert [len(listener.frames) for listener in (master, near, far)] == [0, 2, 2], "one each"
 
 
 def test_F042_the_switch_off_sends_nothing(shared_server: StartServer, names: Names) -> None:

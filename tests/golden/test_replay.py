@@ -65,8 +65,14 @@ def _standard_listings(exchanged: Exchanged, ours: wire.Answer) -> frozenset[str
     return frozenset({"body"}) if is_listing and _same_body(_quoted(_answer(exchanged).body), ours.body) else NONE
 
 
+def _names_unknown_keys(exchanged: Exchanged, ours: wire.Answer) -> frozenset[str]:
+    is_named = exchanged.request.command.code == 318 and (ours.remark or "").startswith("unknown, not stored: ")
+    return frozenset({"remark"}) if is_named and _answer(exchanged).code == ours.code == 0 else NONE
+
+
 DIFFERENCES: Final[dict[str, Rule]] = {
     "answers-mirror-codec": _mirrors_codec,
+    "restart-needed-is-said": _names_unknown_keys,
     "empty-ext-in-binary": _empty_ext_in_binary,
     "listings-in-standard-json": _standard_listings,
     "compressed-body-sniffed": lambda *seen: _sniffs_compression(*seen) | _brokers_of_it(*seen),
