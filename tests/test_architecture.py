@@ -29,7 +29,9 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
     "namesrv.port_owner": (),
     "namesrv.properties": ("errors",),
     "namesrv.config_keys": ("protocol",),
-    "namesrv.config": ("namesrv.config_keys", "namesrv.properties", "protocol", "errors"),
+    "namesrv.config_java": ("namesrv.config_keys", "protocol"),
+    "namesrv.config_limits": ("namesrv.config_java", "namesrv.config_keys"),
+    "namesrv.config": ("namesrv.config_limits", "namesrv.config_keys", "namesrv.properties", "protocol", "errors"),
     "namesrv.processors": (
         "namesrv.routing", "namesrv.events", "namesrv.kv_config", "namesrv.live_config", "namesrv.config",
         "namesrv.config_keys", "namesrv.properties", "transport", "protocol", "errors",

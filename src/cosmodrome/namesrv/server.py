@@ -328,6 +328,7 @@ def _listen_options(config: NamesrvConfig, entrance: EntrancePolicy) -> ListenOp
         port=config.listen_port,
         backlog=config.server_socket_backlog,
         max_idle_s=config.server_channel_max_idle_time_seconds,
+        greeting_timeout_s=config.greeting_timeout_seconds,
         connection=ConnectionOptions(
             max_frame_bytes=config.frame_max_length,
             send_buffer_bytes=config.server_socket_snd_buf_size,
