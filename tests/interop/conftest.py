@@ -4,9 +4,13 @@ from collections.abc import Callable
 
 import pytest
 from tests.interop.differential.options import add_options
+from tests.interop.rig.built_once import build_ahead
 from tests.interop.rig.jars import RELEASES
 from tests.interop.rig.stage import OURS, Stage
+from tests.support.killing import add_kills_option
 
+DEFAULT_KILLS = 20
+KILL_TIMEOUT_S = 10
 TEST_TIMEOUT_S = 600
 """A test's own waits end much earlier; the setup of the mqadmin module runs two whole scripts."""
 
@@ -21,15 +25,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run the tests against our NameServer, or check the tests themselves against Apache's of a release",
     )
     add_options(parser)
+    add_kills_option(parser, DEFAULT_KILLS)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "full: left out of the core selection that ./interop runs without --full")
+    config.addinivalue_line("markers", "builds(build): needs a program that is built once, and takes long to build")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    timeout_s = max(TEST_TIMEOUT_S, KILL_TIMEOUT_S * (config.getoption("--kills") or 0))
     for item in items:
-        item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_S))
+        item.add_marker(pytest.mark.timeout(timeout_s))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if not session.config.option.collectonly:
+        marks = [mark for item in session.items for mark in item.iter_markers("builds")]
+        build_ahead({mark.args[0].name: mark.args[0] for mark in marks}.values())
 
 
 @pytest.fixture(scope="session")

@@ -11,15 +11,12 @@ from typing import Final, Self
 
 import pytest
 from tests.interop.conftest import StageMaker
+from tests.interop.rig import go_client, node_client, python_client, rust_client
 from tests.interop.rig.brokers import REGISTRATION_PERIOD_S, ApacheBroker, BrokerSettings
 from tests.interop.rig.client_program import ClientProgram, MakeClient
 from tests.interop.rig.clients import JavaClients
-from tests.interop.rig.go_client import go_client
 from tests.interop.rig.jars import V5_5
 from tests.interop.rig.name_servers import NameServer
-from tests.interop.rig.node_client import node_client
-from tests.interop.rig.python_client import python_client
-from tests.interop.rig.rust_client import rust_client
 from tests.support.waiting import wait_until
 
 MESSAGES = 100
@@ -30,25 +27,32 @@ RECONNECT_S = 90.0
 
 GO, NODE, PYTHON, RUST = "go", "node", "python", "rust"
 MAKERS: Final[Mapping[str, MakeClient]] = MappingProxyType(
-    {GO: go_client, NODE: node_client, PYTHON: python_client, RUST: rust_client}
+    {
+        GO: go_client.go_client,
+        NODE: node_client.node_client,
+        PYTHON: python_client.python_client,
+        RUST: rust_client.rust_client,
+    }
 )
 ASK_FOR_TBW102: Final = (GO, PYTHON, RUST)
 """Clients that ask for the route of TBW102 when there is none for the topic; the others give up."""
 
 BUILD = pytest.mark.timeout(3600)
-"""The first test of a language builds its client; where nothing is cached Go takes minutes, Rust up to half an hour."""
+"""The first test of a language waits until its client is built; where nothing is cached Rust may take half an hour."""
+GO_MARKS: Final = (BUILD, pytest.mark.builds(go_client.BUILD))
+RUST_MARKS: Final = (BUILD, pytest.mark.builds(rust_client.BUILD), pytest.mark.full)
 
 each_language = pytest.mark.parametrize(
     "language",
-    [pytest.param(GO, marks=BUILD), NODE, PYTHON, pytest.param(RUST, marks=[BUILD, pytest.mark.full])],
+    [pytest.param(GO, marks=GO_MARKS), NODE, PYTHON, pytest.param(RUST, marks=RUST_MARKS)],
 )
 with_java = pytest.mark.parametrize(
     "language",
     [
-        pytest.param(GO, marks=BUILD),
+        pytest.param(GO, marks=GO_MARKS),
         pytest.param(NODE, marks=pytest.mark.full),
         pytest.param(PYTHON, marks=pytest.mark.full),
-        pytest.param(RUST, marks=[BUILD, pytest.mark.full]),
+        pytest.param(RUST, marks=RUST_MARKS),
     ],
 )
 

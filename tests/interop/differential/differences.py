@@ -114,7 +114,7 @@ def _zone_filter_keeps_dialect(step: Request, theirs: Seen, ours: Seen) -> bool:
 
 def _is_replained(step: Request) -> bool:
     """Return whether Apache's server writes a standard route again in plain mode (F2)."""
-    is_standard = step.version >= 401 or (step.get("acceptStandardJsonOnly") or "").lower() == "true"
+    is_standard = step.effective_version >= 401 or (step.get("acceptStandardJsonOnly") or "").lower() == "true"
     is_filtered = (step.get("__ZONE_MODE") or "").lower() == "true" and bool((step.get("__ZONE_NAME") or "").strip())
     return step.code == 105 and is_standard and is_filtered
 

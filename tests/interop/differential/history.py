@@ -8,6 +8,7 @@ name of a broker, cluster, topic or namespace; `@3` is the third broker address 
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -133,6 +134,12 @@ class Request:
     def flag(self) -> int:
         """The flags of the header."""
         return self.more_flags | (wire.FLAG_ONEWAY if self.is_oneway else 0)
+
+    @property
+    def effective_version(self) -> int:
+        """The version that a server reads: fastjson takes a number in quotes for a number."""
+        said = str(dict(self.header).get("version", self.version))
+        return int(said) if re.fullmatch(r"[+-]?[0-9]{1,10}", said) else self.version
 
     @property
     def is_answered(self) -> bool:

@@ -72,6 +72,8 @@ class Live:
 
 
 Key = tuple[str, str]
+NOW: Final = -1
+"""The timestamp of a version that a server makes itself."""
 
 
 class Model:
@@ -207,7 +209,7 @@ class Model:
         group.flag, group.zone = _flag(step), step.get("__ZONE_NAME")
         group.is_shared |= group.cluster != cluster
         group.addrs = {i: a for i, a in group.addrs.items() if a != addr or i == broker_id}
-        replaced = (cluster, group.addrs.get(broker_id, addr))
+        replaced = self._holder(name, group.addrs.get(broker_id, addr), cluster)
         group.addrs[broker_id] = addr
         self.stale.pop(key, None)
         self.live[key] = Live(name, broker_id, step.body.version, step.connection)
@@ -218,6 +220,11 @@ class Model:
         if self.config["deleteTopicWithBrokerRegistration"] == "true":
             self.unmapped |= self.mapped - {mapping.topic for mapping in step.body.mappings}
         return PLAY if replaced == key else self._replace(step, group, replaced)
+
+    def _holder(self, name: str, addr: str, cluster: str) -> Key:
+        """Return under which cluster an address of this broker name lives; mostly the one that is given."""
+        keys = [key for key, entry in self.live.items() if key[1] == addr and entry.name == name]
+        return (cluster, addr) if not keys or (cluster, addr) in keys else keys[0]
 
     def _replace(self, step: Request, group: Group, replaced: Key) -> Judgement:
         """Judge an address that lost its id to another one: ours forgets it (F4)."""
@@ -306,7 +313,11 @@ class Model:
     def _heartbeat(self, step: Request) -> Judgement:
         if self._is_old and any(key[1] == step.get("brokerAddr") and key != _key(step) for key in self.live):
             return SKIP
-        return SKIP if _key(step) in self.stale else PLAY
+        key, entry = _key(step), self.live.get(_key(step))
+        # Two times of now are equal or not as the milliseconds fall.
+        is_a_matter_of_luck = step.code == 322 and entry is not None and entry.version.timestamp == NOW
+        is_a_matter_of_luck = is_a_matter_of_luck and '"timestamp"' not in step.body.text
+        return SKIP if key in self.stale or is_a_matter_of_luck else PLAY
 
     def _configure(self, step: Request) -> Judgement:
         """Judge UPDATE_NAMESRV_CONFIG: ours refuses a request with a bad value whole."""

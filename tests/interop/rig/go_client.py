@@ -10,7 +10,7 @@ from typing import Final
 from tests.interop.rig.built_once import Build, built
 from tests.interop.rig.client_program import ClientProgram
 
-_BUILD: Final = Build(
+BUILD: Final = Build(
     name="go",
     steps=[["go", "build", "-mod=readonly", "-o", "client", "."]],
     needs="Go 1.22 or later",
@@ -19,4 +19,4 @@ _BUILD: Final = Build(
 
 def go_client(folder: Path) -> ClientProgram:
     """Return the client; the first call builds it, which takes minutes when nothing is cached."""
-    return ClientProgram([str(built(_BUILD) / "client")], folder)
+    return ClientProgram([str(built(BUILD) / "client")], folder)

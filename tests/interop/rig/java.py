@@ -28,6 +28,8 @@ JVM_FLAGS: Final = (
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
     "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
 )
+# As bin/runserver.sh starts a NameServer, with the heap that a measurement names; warm code is compiled fully.
+SERVER_JVM_FLAGS: Final = ("-server", "-XX:+UseG1GC", "-XX:G1HeapRegionSize=16m", "-Xms1g", "-Xmx1g")
 # Servers make no self-signed certificate at start, which takes up to 4 s; nothing here speaks TLS.
 _COMMON_PROPERTIES: Final = {"tls.server.mode": "disabled"}
 
@@ -57,6 +59,7 @@ class JavaProgram:
     main_class: str
     arguments: Sequence[str] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
+    jvm_flags: Sequence[str] = JVM_FLAGS
 
 
 class JavaProcess(RigProcess):
@@ -73,7 +76,7 @@ class JavaProcess(RigProcess):
         }
         command = [
             find_tool("java"),
-            *JVM_FLAGS,
+            *program.jvm_flags,
             *(f"-D{name}={value}" for name, value in properties.items()),
             "-cp",
             f"{_compiled_programs(program.release)}:{class_path(program.release)}",

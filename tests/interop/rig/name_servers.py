@@ -6,11 +6,11 @@ Must not know: what a test asks of them (view.py has the usual questions).
 
 import ssl
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.interop.rig.java import JavaProcess, JavaProgram
+from tests.interop.rig.java import JVM_FLAGS, JavaProcess, JavaProgram
 from tests.interop.rig.ports import HOST, free_port
 from tests.interop.rig.process import START_S, ProcessError, RigProcess
 from tests.interop.rig.view import NOT_YET, NameServerView
@@ -69,6 +69,8 @@ class ApacheNameServer(NameServer):
         config: Mapping[str, str] | None = None,
         port: int | None = None,
         tls: ssl.SSLContext | None = None,
+        *,
+        jvm_flags: Sequence[str] = JVM_FLAGS,
     ) -> None:
         """Write its configuration into `folder`; `config` adds or replaces keys."""
         port = port or free_port()
@@ -76,7 +78,11 @@ class ApacheNameServer(NameServer):
         # Java takes what concerns TLS from system properties, ours from the file with everything else.
         properties = {key: value for key, value in (config or {}).items() if key.startswith("tls.")}
         program = JavaProgram(
-            release=release, main_class=_MAIN_CLASS, arguments=["-c", str(file)], properties=properties
+            release=release,
+            main_class=_MAIN_CLASS,
+            arguments=["-c", str(file)],
+            properties=properties,
+            jvm_flags=jvm_flags,
         )
         super().__init__(JavaProcess(program, folder), port, tls)
 

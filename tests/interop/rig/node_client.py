@@ -12,7 +12,7 @@ from tests.interop.rig.client_program import ClientProgram
 
 _NEEDS: Final = "Node 18 or later and npm"
 # No lock file: it would name the registry of the machine that wrote it.
-_BUILD: Final = Build(
+BUILD: Final = Build(
     name="node",
     steps=[["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"]],
     needs=_NEEDS,
@@ -21,4 +21,4 @@ _BUILD: Final = Build(
 
 def node_client(folder: Path) -> ClientProgram:
     """Return the client; the first call installs its packages."""
-    return ClientProgram([tool_of("node", _NEEDS), str(built(_BUILD) / "client.js")], folder)
+    return ClientProgram([tool_of("node", _NEEDS), str(built(BUILD) / "client.js")], folder)

@@ -14,7 +14,7 @@ from tests.interop.rig.client_program import ClientProgram
 _PACKAGE: Final = "rocketmq==0.4.4"
 _PYTHON: Final = "venv/bin/python"
 # The environment borrows the installer of the tests' own: making another one takes longer than the package.
-_BUILD: Final = Build(
+BUILD: Final = Build(
     name="python",
     steps=[
         [sys.executable, "-m", "venv", "--without-pip", "venv"],
@@ -29,5 +29,5 @@ _BUILD: Final = Build(
 
 def python_client(folder: Path) -> ClientProgram:
     """Return the client; the first call installs it."""
-    place = built(_BUILD)
+    place = built(BUILD)
     return ClientProgram([str(place / _PYTHON), "-u", str(place / "client.py")], folder)

@@ -11,7 +11,7 @@ from tests.interop.rig.built_once import Build, built
 from tests.interop.rig.client_program import ClientProgram
 
 # The folder of the output is set, since a machine's own setting may put it elsewhere.
-_BUILD: Final = Build(
+BUILD: Final = Build(
     name="rust",
     steps=[["cargo", "build", "--quiet", "--target-dir", "target"]],
     needs="Rust 1.95 or later with Cargo, and a C compiler",
@@ -20,4 +20,4 @@ _BUILD: Final = Build(
 
 def rust_client(folder: Path) -> ClientProgram:
     """Return the client; the first call builds it, which takes many minutes."""
-    return ClientProgram([str(built(_BUILD) / "target" / "debug" / "client")], folder)
+    return ClientProgram([str(built(BUILD) / "target" / "debug" / "client")], folder)
