@@ -1,0 +1,113 @@
+"""Cosmodrome's NameServer beside others, in one run: `./bench [--quick]`.
+
+The figures that count are ratios of one run: absolute times are those of the machine. Results are printed and
+appended to benchmarks/results.md.
+"""
+
+import argparse
+import datetime as dt
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.interop.rig.jars import RigError
+
+from benchmarks.figures import markdown
+from benchmarks.measures import latency, reads, registrations, scale
+from benchmarks.native import BenchError, Native
+from benchmarks.run import Run
+from benchmarks.subjects import APACHE, FLOOR, OURS, RUST, RUST_PROGRAM, running
+
+RESULTS: Final = Path(__file__).parent / "results.md"
+MEASURES: Final[dict[str, Callable[[Run], None]]] = {
+    "reads": reads.measure,
+    "registrations": registrations.measure,
+    "latency": latency.measure,
+    "scale": scale.measure,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, append. Gives 0, or 2 when it could not run; goals that are missed are only told."""
+    options = _options(arguments)
+    servers = options.servers or [OURS, FLOOR, APACHE, *([RUST] if os.environ.get(RUST_PROGRAM) else [])]
+    try:
+        native = Native()
+        with (
+            tempfile.TemporaryDirectory(prefix="cosmodrome-bench-") as folder,
+            running(servers, native, Path(folder)) as subjects,
+        ):
+            run = Run(
+                native=native,
+                subjects=subjects,
+                rounds=options.rounds or (2 if options.quick else 5),
+                seconds=1 if options.quick else 3,
+                is_quick=options.quick,
+            )
+            for name in options.only or MEASURES:
+                MEASURES[name](run)
+            text = _report(run)
+    except (BenchError, RigError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
+    print(text)
+    for miss in run.figures.misses():
+        print(f"goal missed: {miss}")
+    if options.save:
+        with RESULTS.open("a", encoding="utf-8") as results:
+            results.write(f"\n{text}")
+    return 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="./bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="small cases, two rounds: under two minutes")
+    parser.add_argument("--rounds", type=int, help="how often each case is measured (5; quick: 2)")
+    parser.add_argument("--only", nargs="+", choices=list(MEASURES), help="some of the measures")
+    parser.add_argument(
+        "--servers", nargs="+", choices=[OURS, FLOOR, APACHE, RUST],
+        help=f"what is measured (ours, the floor and Apache's; rocketmq-rust too when {RUST_PROGRAM} names it)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-save", dest="save", action="store_false", help="do not append the figures to benchmarks/results.md"
+    )
+    return parser.parse_args(arguments)
+
+
+def _report(run: Run) -> str:
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    subjects = "\n".join(f"- {subject.name}: {subject.describes}" for subject in run.subjects)
+    head = (
+        f"## {now}, commit {_commit()}{', quick' if run.is_quick else ''}\n\n"
+        f"{_machine()}; {run.rounds} rounds of {run.seconds} s; medians, ratios of one round with their spread.\n\n"
+    )
+    return f"{head}{subjects}\n\n{markdown(run.figures)}"
+
+
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty"]
+    done = subprocess.run(command, cwd=RESULTS.parent, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def _machine() -> str:
+    model = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
+        platform.machine(),
+    )
+    return f"{os.cpu_count()} x {model}, Linux {platform.release()}, Python {platform.python_version()}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

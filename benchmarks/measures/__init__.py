@@ -1,0 +1,1 @@
+"""The measures. Each module has `measure(run)`."""
