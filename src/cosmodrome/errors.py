@@ -3,10 +3,13 @@
     RocketMQError
     ├── ProtocolError              the peer's fault; its connection is closed, nothing is answered
     │   ├── MalformedFrameError    the position in the stream is lost, or a length contradicts another
-    │   │   └── FrameTooLargeError
+    │   │   ├── FrameTooLargeError
+    │   │   └── HeaderTooLargeError
     │   ├── MalformedHeaderError   the frame is whole, its header cannot be read
-    │   └── GreetingRefusedError   the first bytes are of another protocol, or of one that is off
+    │   ├── GreetingRefusedError   the first bytes are of another protocol, or of one that is off
+    │   └── PeerLimitError         the peer costs more, or is slower, than the configured limits allow
     ├── MalformedBodyError         the peer's fault; answered with a code, the connection lives
+    │   └── BodyLimitError         the body asks for more than the limits allow
     ├── RequestRefusedError        a processor's decision, with the code and remark to answer
     ├── RemotingError              a request of ours got no answer
     │   ├── ConnectError
@@ -25,6 +28,7 @@
         ├── TlsError               NS-TLS
         │   └── TlsKeyError        NS-TLS-KEY
         └── StorageError           NS-STORAGE
+            └── StorageDoubtError  written, and not known to be safe
 
 Our own misuse raises ValueError, TypeError or AssertionError.
 """
@@ -38,15 +42,24 @@ class RocketMQError(Exception):
 
 
 class ProtocolError(RocketMQError):
-    """The peer sent bytes that are not the remoting protocol. Close its connection."""
+    """The peer sent bytes that are not the remoting protocol. Close its connection.
+
+    `cause` is one word that never changes, for logs and counters.
+    """
+
+    cause: str = "bad_protocol"
 
 
 class MalformedFrameError(ProtocolError):
     """A frame's lengths or type byte are impossible. Never feed this stream's decoder again."""
 
+    cause = "malformed_frame"
+
 
 class FrameTooLargeError(MalformedFrameError):
     """A frame declares more bytes than the limit; it was refused before its data was read."""
+
+    cause = "frame_too_large"
 
     def __init__(self, declared_bytes: int, limit_bytes: int) -> None:
         super().__init__(f"frame of {declared_bytes} bytes is over the limit of {limit_bytes} bytes")
@@ -54,20 +67,54 @@ class FrameTooLargeError(MalformedFrameError):
         self.limit_bytes = limit_bytes
 
 
+class HeaderTooLargeError(MalformedFrameError):
+    """A frame declares more header bytes than the limit; it was refused before its header was read."""
+
+    cause = "header_too_large"
+
+    def __init__(self, declared_bytes: int, limit_bytes: int) -> None:
+        super().__init__(f"header of {declared_bytes} bytes is over the limit of {limit_bytes} bytes")
+        self.declared_bytes = declared_bytes
+        self.limit_bytes = limit_bytes
+
+
 class MalformedHeaderError(ProtocolError):
     """A frame's header is not one of the two header codecs."""
+
+    cause = "malformed_header"
 
 
 class GreetingRefusedError(ProtocolError):
     """The peer speaks something else, or something that is switched off. `reply` is to be sent before closing."""
+
+    cause = "greeting_refused"
 
     def __init__(self, reason: str, reply: bytes = b"") -> None:
         super().__init__(reason)
         self.reply = reply
 
 
+class PeerLimitError(ProtocolError):
+    """The peer, or all peers together, exceed a limit on connections, time or unsent bytes. Reset the connection."""
+
+    def __init__(self, cause: str, reason: str) -> None:
+        super().__init__(reason)
+        self.cause = cause
+
+
 class MalformedBodyError(RocketMQError):
-    """A body is not what its request code says. The text names what was wrong with it."""
+    """A body is not what its request code says. The text names what was wrong with it, in words of ours.
+
+    `cause` is one word that never changes, for logs and counters.
+    """
+
+    cause: str = "malformed_body"
+
+
+class BodyLimitError(MalformedBodyError):
+    """A body holds more than the limits allow. Nothing beyond the limit was kept."""
+
+    cause = "over_limit"
 
 
 class RequestRefusedError(RocketMQError):
@@ -75,17 +122,25 @@ class RequestRefusedError(RocketMQError):
 
     `remark` goes to the peer. `ext_fields` is what the answer's header carries: None for no header at all,
     an empty mapping where the reference answers `{}`. `is_fault` tells whether the request itself was wrong, which
-    operators want to know; a question that has no answer is none.
+    operators want to know; a question that has no answer is none. `cause` is one word that never changes, for logs
+    and counters.
     """
 
     def __init__(
-        self, code: int, remark: str, ext_fields: dict[str, str] | None = None, *, is_fault: bool = True
+        self,
+        code: int,
+        remark: str,
+        ext_fields: dict[str, str] | None = None,
+        *,
+        is_fault: bool = True,
+        cause: str = "refused",
     ) -> None:
         super().__init__(code, remark)
         self.code = code
         self.remark = remark
         self.ext_fields = ext_fields
         self.is_fault = is_fault
+        self.cause = cause
 
 
 class RemotingError(RocketMQError):
@@ -213,10 +268,17 @@ class TlsKeyError(TlsError):
 
 
 class StorageError(OperatorError):
-    """A file could not be read or written. What was to be stored is not stored."""
+    """A file could not be read or written. What was to be stored is not stored. `REMARK` is what a peer is told."""
 
     ERROR_ID = "NS-STORAGE"
+    REMARK: ClassVar[str] = "the change could not be stored and was not made"
     exit_code = 71
+
+
+class StorageDoubtError(StorageError):
+    """A file was written and then the disk failed: a restart may find the old content or the new one."""
+
+    REMARK = "the change could not be stored for certain and was not made; a restart may bring it back"
 
 
 class AdminError(OperatorError):

@@ -199,16 +199,40 @@ class TestRefusedStartF133:
         with ServerProcess(tmp_path) as again:
             assert (get(again, "a"), get(again, "b")) == ("1", "2")
 
-    def test_f133_two_instances_on_one_file_leave_a_whole_file(self, tmp_path: Path) -> None:
-        with ServerProcess(tmp_path) as first, ServerProcess(tmp_path) as second:
-            for number in range(20):
-                assert put(first, f"first-{number}", "x" * 1000) == SUCCESS
-                assert put(second, f"second-{number}", "y") == SUCCESS
-        text = (tmp_path / "data" / "kvConfig.json").read_text(encoding="utf-8")
-
-        assert json.loads(text)
+    def test_f133_a_second_instance_on_the_same_file_does_not_start(self, tmp_path: Path) -> None:
+        """Whatever its port is, and whether the file is there yet or not."""
+        with ServerProcess(tmp_path) as first:
+            for _ in ("fresh", "written"):
+                code, text = failed_start(tmp_path)
+                assert code == 71
+                lines = text.splitlines()
+                file = tmp_path / "data" / "kvConfig.json"
+                assert lines[0] == f"error[NS-STORAGE]: the KV file {file} is in use by another server."
+                if sys.platform == "linux":
+                    assert lines[1].startswith(f"  why: pid {first.pid} (")
+                assert "--data-dir" in lines[2]
+                assert len(lines) == 3
+                assert put(first, "a", "1") == SUCCESS
         with ServerProcess(tmp_path) as again:
-            assert get(again, "second-19") == "y"
+            assert get(again, "a") == "1"
+
+    def test_f133_what_a_killed_instance_claimed_is_free(self, tmp_path: Path) -> None:
+        first = ServerProcess(tmp_path)
+        with first:
+            first.kill()
+            with ServerProcess(tmp_path) as again:
+                assert put(again, "a", "1") == SUCCESS
+
+    def test_f133_instances_with_files_of_their_own_may_share_a_folder_and_a_configuration(
+        self, tmp_path: Path
+    ) -> None:
+        config = {"orderMessageEnable": True}
+        own = [("--set", f"kvConfigPath={tmp_path / f'kv-{number}.json'}") for number in (1, 2)]
+        with ServerProcess(tmp_path, *own[0], config=config) as first:
+            with ServerProcess(tmp_path, *own[1], config=config) as second:
+                assert [put(each, "a", "1") for each in (first, second)] == [SUCCESS, SUCCESS]
+            with ServerProcess(tmp_path, *own[1], config=config) as second:
+                assert get(second, "a") == "1"
 
 
 class TestEnd:

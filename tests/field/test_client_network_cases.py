@@ -271,7 +271,7 @@ LENGTHS: Final = (1, 127, 128, 255, 256, 1000, 32767)
 @pytest.mark.parametrize("prefix", ["", "%RETRY%", "%DLQ%"])
 @pytest.mark.parametrize("way", ["JSON body", "compressed body", "REGTOPIC"])
 def test_F118_long_names_route_uncut(server: ServerProcess, names: Names, way: str, prefix: str) -> None:
-    """There is no ceiling but the frame's: whatever a broker announces routes, under its whole name."""
+    """Up to the stated ceiling (maxNameLength) whatever a broker announces routes, under its whole name."""
     base = f"{prefix}{names('')}"
     topics = [f"{prefix}t"] + [base + "x" * (length - len(base)) for length in LENGTHS if length > len(base)]
     broker = names.broker(cluster=f"C{prefix}")
@@ -295,9 +295,25 @@ def test_F118_long_names_route_uncut(server: ServerProcess, names: Names, way: s
         for topic in topics[-2:]:
             for other in (topic[:-1], topic + "x"):
                 answer = peer.ask_route(other, codec="ROCKETMQ")
-                assert (answer.code, other in (answer.remark or "")) == (NO_ROUTE, True)
+                is_whole = len(other) <= max(LENGTHS)
+                assert (answer.code, other in (answer.remark or "")) == (NO_ROUTE, is_whole)
         for topic in topics:
             assert peer.delete_topic(topic).code == SUCCESS
+        peer.unreg(broker)
+
+
+def test_F118_a_name_beyond_the_ceiling_is_refused(server: ServerProcess, names: Names) -> None:
+    """Clearly, and nothing else of the request is done."""
+    broker = names.broker()
+    longest = names("").ljust(max(LENGTHS), "x")
+    with Peer(server.address) as peer:
+        peer.registered(broker, topics_named(longest, names("T")))
+        for answer in (
+            peer.reg(broker, topics_named(longest + "x", names("U")), 2),
+            peer.register_topic(longest + "x", queue_data(broker.name or "")),
+        ):
+            assert (answer.code, "more than 32767 characters" in (answer.remark or "")) == (SYSTEM_ERROR, True)
+        assert set(peer.topics_of(broker.cluster or "")) == {longest, names("T")}
         peer.unreg(broker)
 
 

@@ -153,7 +153,7 @@ def _no_folder(_: ServerProcess, folder: Path) -> Iterator[None]:
 def test_F051_a_change_that_cannot_be_saved_is_not_made(own_server: StartServer, tmp_path: Path, fault: Fault) -> None:
     folder = tmp_path / "kv"
     path = folder / "kvConfig.json"
-    server = own_server(kvConfigPath=path)
+    server = own_server(kvConfigPath=path, auditLog="off")
     with Peer(server.address) as peer:
         assert peer.put_kv("N", "old", "1").code == SUCCESS
         on_disk = path.read_bytes()

@@ -8,7 +8,7 @@ from tests.support.builders import settled, surface
 from tests.support.golden import RecordedFrame, recording, recording_names
 
 from cosmodrome.namesrv.routing.effects import Effects
-from cosmodrome.namesrv.routing.registration import BrokerRegistration, RegisterBrokerResult
+from cosmodrome.namesrv.routing.registration import BrokerRegistration, PreparedTopics, RegisterBrokerResult
 from cosmodrome.namesrv.routing.tables import RouteTables
 from cosmodrome.protocol.bodies.register_broker import masked_crc32
 from cosmodrome.protocol.command import RemotingCommand, decode_command
@@ -23,9 +23,11 @@ class CountingTables(RouteTables):
 
     read_registrations = 0
 
-    def register_broker(self, registration: BrokerRegistration, now_ms: int) -> tuple[RegisterBrokerResult, Effects]:
+    def register_broker(
+        self, registration: BrokerRegistration, now_ms: int, prepared: PreparedTopics | None = None
+    ) -> tuple[RegisterBrokerResult, Effects]:
         self.read_registrations += 1
-        return super().register_broker(registration, now_ms)
+        return super().register_broker(registration, now_ms, prepared)
 
 
 class Broker:

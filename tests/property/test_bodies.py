@@ -21,6 +21,7 @@ from cosmodrome.protocol.bodies.route import (
     encode_topic_route,
 )
 from cosmodrome.protocol.json_dialects import JsonDialect
+from cosmodrome.protocol.slices import at_once
 
 NOW_MS = 1_800_000_000_000
 
@@ -136,7 +137,7 @@ def test_the_fast_and_the_tolerant_way_agree(
 ) -> None:
     body = wire.register_body(table, version, filter_servers=filters, mappings=infos)
 
-    assert register_broker._decode_json_tolerantly(body, NOW_MS) == read(body)
+    assert at_once(register_broker._decode_json_tolerantly(body, NOW_MS)) == read(body)
 
 
 @given(st.data(), tables, mappings)
@@ -151,7 +152,7 @@ def test_any_value_in_any_place_is_read_alike_or_refused(
     _spoil(data, document)
     body = wire.dump_bare(document)
     try:
-        tolerant = register_broker._decode_json_tolerantly(body, NOW_MS)
+        tolerant = at_once(register_broker._decode_json_tolerantly(body, NOW_MS))
     except MalformedBodyError:
         tolerant = None
     try:

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.support import builders, wire
 from tests.support.model import Model, Notice
 
@@ -12,11 +12,17 @@ from cosmodrome.namesrv.routing.broker_live import BrokerKey
 from cosmodrome.namesrv.routing.effects import ConnectionId, Effects
 from cosmodrome.namesrv.routing.listings import Listing, ListingKind
 from cosmodrome.namesrv.routing.reader import FLAG_UNIT, FLAG_UNIT_SUB, TableOptions
-from cosmodrome.namesrv.routing.registration import BrokerIdentity, BrokerRegistration, RegisterBrokerResult
+from cosmodrome.namesrv.routing.registration import (
+    BrokerIdentity,
+    BrokerRegistration,
+    PreparedTopics,
+    RegisterBrokerResult,
+)
 from cosmodrome.namesrv.routing.tables import RouteTables
 from cosmodrome.protocol.bodies.route import TopicQueueMappingInfo, encode_topic_route
 from cosmodrome.protocol.bodies.topic_config import TopicConfig
 from cosmodrome.protocol.json_dialects import JsonDialect
+from cosmodrome.protocol.slices import at_once
 
 NAMES = ("a", "b", "c")
 CLUSTERS = ("C", "D")
@@ -123,6 +129,7 @@ class Histories(RuleBasedStateMachine):
         self.model = Model()
         self.now_ms = 1_000_000
         self.sent: list[BrokerRegistration] = []
+        self.prepared: tuple[BrokerRegistration, PreparedTopics] | None = None
         self.renewed = 0
 
     @initialize(acting=st.booleans(), notify=st.booleans(), delete=st.booleans())
@@ -162,6 +169,24 @@ class Histories(RuleBasedStateMachine):
             )
             self.sent.append(changed)
             self._register(changed)
+
+    @rule(registration=registrations(), data=st.data(), is_known=st.booleans())
+    def prepare(self, registration: BrokerRegistration, data: st.DataObject, *, is_known: bool) -> None:
+        """What long registrations do; anything may happen before they are applied."""
+        if is_known and self.sent:
+            registration = data.draw(st.sampled_from(self.sent[-4:]))
+        before = snapshot(self.tables)
+        self.prepared = (registration, at_once(self.tables.prepare(registration)))
+        assert snapshot(self.tables) == before
+
+    @precondition(lambda self: self.prepared is not None)
+    @rule()
+    def register_prepared(self) -> None:
+        assert self.prepared is not None
+        registration, prepared = self.prepared
+        self.prepared = None
+        self.sent.append(registration)
+        self._register(registration, prepared)
 
     @rule(data=st.data(), new_id=st.sampled_from([0, 1, 2]))
     def switch_role(self, data: st.DataObject, new_id: int) -> None:
@@ -209,7 +234,7 @@ class Histories(RuleBasedStateMachine):
     def pause(self, ms: int) -> None:
         """This process was stopped: nobody is blamed for it."""
         self.now_ms += ms
-        self.tables.postpone_expiry(ms)
+        self.tables.postpone_expiry(ms, self.now_ms)
         for row in self.model.live:
             row.last_ms += ms
 
@@ -236,7 +261,7 @@ class Histories(RuleBasedStateMachine):
         self.tables.delete_topic(topic, cluster)
         self.model.delete_topic(topic, cluster)
 
-    def _register(self, registration: BrokerRegistration) -> None:
+    def _register(self, registration: BrokerRegistration, prepared: PreparedTopics | None = None) -> None:
         """As the processor does: a registration that repeats itself is a heartbeat, else it is read."""
         self.now_ms += 1
         before = snapshot(self.tables)
@@ -246,7 +271,7 @@ class Histories(RuleBasedStateMachine):
             registration.identity, registration.digest, registration.connection, self.now_ms
         )
         if result is None:
-            result, effects = self.tables.register_broker(registration, self.now_ms)
+            result, effects = self.tables.register_broker(registration, self.now_ms, prepared)
         else:
             self.renewed += 1
         expected = self.model.register(registration, self.now_ms)
@@ -345,7 +370,8 @@ class Histories(RuleBasedStateMachine):
         assert all(queues.of_topic(topic) for topic in queues)
         mapped = {(topic, name) for topic, infos in queues._mappings.items() for name in infos}
         assert mapped == {(topic, name) for name, of in queues._mapped_topics_by_broker.items() for topic in of}
-        assert set(queues._shared) == set(queues._topics_by_broker)
+        assert set(queues._shared) <= set(queues._queues)
+        assert all(queues._queues.values())
 
     @invariant()
     def a_revision_is_kept_for_each_group_and_no_other(self) -> None:

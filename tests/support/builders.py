@@ -65,6 +65,15 @@ async def eventually(probe: Callable[[], T], what: str, within_s: float = DEADLI
     return seen
 
 
+async def at_each_turn(probe: Callable[[], object], most: int = 100_000) -> None:
+    """Call `probe` once in each turn of the event loop, until it gives something true."""
+    for _ in range(most):
+        if probe():
+            return
+        await asyncio.sleep(0)
+    raise NotInTimeError(f"not in {most} turns of the loop")
+
+
 def split_into(data: bytes, size: int) -> list[bytes]:
     """Cut bytes into pieces of `size`; the last may be shorter."""
     return [data[start : start + size] for start in range(0, len(data), size)]
@@ -280,6 +289,8 @@ class Owner:
     made: list[Connection] = field(default_factory=list)
     lost: list[Connection] = field(default_factory=list)
     errors: list[ProtocolError] = field(default_factory=list)
+    proofs: list[bool] = field(default_factory=list)
+    stalled: list[Connection] = field(default_factory=list)
 
     def dispatch(self, request: RemotingCommand, peer: Peer) -> Answer:
         self.requests.append(request)
@@ -293,6 +304,18 @@ class Owner:
 
     def protocol_error(self, connection: Connection, error: ProtocolError) -> None:
         self.errors.append(error)
+
+    def still_unproven(self, connection: Connection) -> None:
+        self.proofs.append(False)
+
+    def proven(self, connection: Connection) -> None:
+        self.proofs.append(True)
+
+    def writing_paused(self, connection: Connection) -> None:
+        self.stalled.append(connection)
+
+    def writing_resumed(self, connection: Connection) -> None:
+        self.stalled.remove(connection)
 
 
 def settled(answer: Answer) -> RemotingCommand:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self
@@ -38,6 +38,7 @@ class ServerProcess:
         *flags: str,
         config: Mapping[str, object] | None = None,
         environment: Mapping[str, str] | None = None,
+        wrapper: Sequence[str] = (),
     ) -> None:
         """Prepare a start.
 
@@ -48,6 +49,7 @@ class ServerProcess:
                 as they are (booleans in lower case), so a test may write what is not valid. A file that is
                 there already is left as it is, so that a second start sees what the first one saved.
             environment: Laid over this process's environment, which is freed of COSMODROME_* first.
+            wrapper: A program that becomes the one that its arguments name.
         """
         self.folder = folder
         self.stdout_lines: list[str] = []
@@ -55,6 +57,7 @@ class ServerProcess:
         self._config = dict(config or {})
         self._flags = (*self._usual_flags(flags), *flags)
         self._environment = server_environment(folder) | dict(environment or {})
+        self._wrapper = tuple(wrapper)
         self._child: subprocess.Popen[str] | None = None
         self._readers: list[threading.Thread] = []
 
@@ -108,7 +111,7 @@ class ServerProcess:
         assert self._child is None, "already started"
         self.folder.mkdir(parents=True, exist_ok=True)
         self._child = subprocess.Popen(
-            [*COMMAND, "namesrv", *self._config_flags(), *self._flags],
+            [*self._wrapper, *COMMAND, "namesrv", *self._config_flags(), *self._flags],
             cwd=self.folder,
             env=self._environment,
             stdin=subprocess.DEVNULL,

@@ -7,6 +7,7 @@ Must not know: what the scenario was.
 
 import os
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -29,9 +30,22 @@ _TOPICS: Final = ("beacon-topic", "beacon-other-topic")
 class StandingRule:
     """Made before a scenario, checked after it; the scenario's own connections must be closed by then."""
 
-    def __init__(self, server: ServerProcess, *, tls: ssl.SSLContext | None = None) -> None:
-        """Remember how the server was. `tls` is how to connect to one that wants TLS of everybody."""
+    def __init__(
+        self,
+        server: ServerProcess,
+        *,
+        tls: ssl.SSLContext | None = None,
+        broker: Callable[[], Peer] | None = None,
+    ) -> None:
+        """Remember how the server was.
+
+        Args:
+            server: The server.
+            tls: How to connect to one that wants TLS of everybody.
+            broker: Connects as a broker to one that does not let everybody register.
+        """
         self._tls = tls
+        self._connect_broker = broker or (lambda: Peer(server.address, tls=tls))
         self._server = server
         self._pid = server.pid
         self._descriptors = descriptors_of(server.pid)
@@ -41,7 +55,7 @@ class StandingRule:
         """Fail unless the rule holds."""
         assert self._server.is_alive, f"the server has ended\n{self._server.stderr[-4000:]}"
         assert self._server.pid == self._pid
-        with Peer(self._server.address, tls=self._tls) as broker:
+        with self._connect_broker() as broker:
             broker.registered(_BEACON, topics_named(*_TOPICS))
             with Peer(self._server.address, ROUTE_S, tls=self._tls) as client:
                 route = client.routed(_TOPICS[0])

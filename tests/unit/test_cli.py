@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import errno
 import io
+import ipaddress
 import os
 import signal
 import socket
@@ -23,11 +24,15 @@ from cosmodrome.cli.banner import Start, banner, own_address, peer_address
 from cosmodrome.cli.bind_errors import explained
 from cosmodrome.cli.failures import exit_code_of
 from cosmodrome.cli.namesrv import NamesrvOptions, flag_settings
+from cosmodrome.cli.pid_file import PidFile
 from cosmodrome.cli.serve import Announcer, Terminal, serve
 from cosmodrome.errors import BindError, ConfigError, StorageError
 from cosmodrome.namesrv.config import NamesrvConfig
-from cosmodrome.namesrv.config_file import ConfigSources, ConfigStore, LoadedConfig, Setting, load_config
+from cosmodrome.namesrv.config_file import ConfigSources, LoadedConfig, Setting, load_config
 from cosmodrome.namesrv.config_keys import AdminPolicy
+from cosmodrome.namesrv.config_store import ConfigStore
+from cosmodrome.namesrv.events import Event
+from cosmodrome.namesrv.live_config import ReadAgain
 from cosmodrome.namesrv.logs import LineWriter
 
 JAVA_HELP = """\
@@ -230,7 +235,14 @@ class TestBanner:
             "  remoting   0.0.0.0:9876           brokers and clients: namesrvAddr=192.168.1.20:9876\n"
             "  config     built-in defaults      (changes made at run time go to /data/namesrv.properties)\n"
             "  data       /data (KV: /data/kvConfig.json)\n"
-            "  changes    config from loopback only, the rest as in Java, all logged (adminPolicy=compatible)\n"
+            "  log        standard error         (to a file: --set logFile=FILE)\n"
+            "  changes    config from loopback only, the rest as in Java, all audited (adminPolicy=compatible)\n"
+            "  brokers    from anywhere\n"
+            "  WARNING    open to whoever reaches this port: changes of KV, topics and permissions "
+            "(100, 102, 104, 205, 216, 217, 327); reading configuration, KV and listings; registering as a broker (103); "
+            "talking without TLS\n"
+            "             to shut them: adminPolicy=hardened, brokerAllow or brokerAuth, tls.server.mode=enforcing, "
+            "or bindAddress=127.0.0.1 (docs/policy.md)\n"
             "Ready in 0.18 s. Waiting for brokers. Try: cosmodrome admin clusterList -n 192.168.1.20:9876   or   "
             "start an Apache broker: mqbroker -n 192.168.1.20:9876"
         )
@@ -241,8 +253,16 @@ class TestBanner:
     @pytest.mark.parametrize(
         ("flags", "line"),
         [
-            ({"adminPolicy": "open"}, "from anyone, as in Java, all logged (adminPolicy=open)"),
-            ({"adminPolicy": "hardened"}, "all from loopback only, all logged (adminPolicy=hardened)"),
+            ({"adminPolicy": "open"}, "from anyone, as in Java, all audited (adminPolicy=open)"),
+            ({"adminPolicy": "open"}, "changes of the configuration (318); "),
+            ({"adminPolicy": "open", "auditLog": "off"}, "from anyone, as in Java, all logged (adminPolicy=open)"),
+            ({"adminPolicy": "hardened"}, "all from loopback only, listings too, all audited (adminPolicy=hardened)"),
+            ({"adminPolicy": "hardened", "aclFile": "a.toml"}, "all from loopback only or signed, "),
+            ({"brokerAllow": "10.0.0.0/8"}, "  brokers    from 10.0.0.0/8 only\n"),
+            (
+                {"brokerAuth": "true", "tls.server.mode": "enforcing"},
+                "  brokers    from anywhere, signed, by TLS only\n",
+            ),
             ({"adminAllow": "10.0.0.0/8"}, "config from 10.0.0.0/8 only, "),
             ({"adminAllow": ""}, "config from nowhere, "),
         ],
@@ -251,6 +271,21 @@ class TestBanner:
         config = load_config(ConfigSources(flags=[Setting(*item, "--set") for item in flags.items()])).config
 
         assert line in self.text(config)
+
+    @pytest.mark.parametrize(
+        "config",
+        [
+            NamesrvConfig(bind_address="127.0.0.1"),
+            NamesrvConfig(bind_address="::1", admin_policy=AdminPolicy.OPEN),
+            NamesrvConfig(
+                admin_policy=AdminPolicy.HARDENED,
+                broker_allow=(ipaddress.ip_network("10.0.0.0/8"),),
+                tls_server_mode="enforcing",
+            ),
+        ],
+    )
+    def test_it_warns_of_nothing_that_is_shut(self, config: NamesrvConfig) -> None:
+        assert "WARNING" not in self.text(config)
 
     def test_it_says_that_routes_are_refused_at_first(self) -> None:
         assert "refused for 45 s" in self.text(NamesrvConfig(need_wait_for_service=True))
@@ -339,9 +374,20 @@ class FakeServer:
         self.loop = type(asyncio.get_running_loop()).__module__
         asyncio.get_running_loop().call_soon(self.on_running)
 
+    async def reload(self, read: ReadAgain) -> None:
+        self.steps.append(f"reloaded: {read()[0].product_env_name}")
+
     async def stop(self, reason: str) -> Summary:
         self.steps.append(f"stopped: {reason}")
         return Summary()
+
+
+def never_read() -> tuple[NamesrvConfig, ConfigStore]:
+    raise AssertionError("there was no hangup")
+
+
+def with_pid_file(announcer: Announcer, path: Path) -> Announcer:
+    return dataclasses.replace(announcer, pid_file=PidFile(path, is_asked_for=True))
 
 
 class TestServing:
@@ -357,9 +403,11 @@ class TestServing:
         return io.StringIO()
 
     @pytest.fixture
-    def announcer(self, tmp_path: Path, out: io.StringIO) -> Announcer:
+    def announcer(self, tmp_path: Path, out: io.StringIO) -> Iterator[Announcer]:
         terminal = Terminal(stdout=LineWriter(out), stderr=LineWriter(out))
-        return Announcer(loaded=loaded(), terminal=terminal, pid_file=tmp_path / "pid", ready_fd=None, began_s=0.0)
+        pid_file = PidFile(tmp_path / "pid", is_asked_for=True)
+        yield Announcer(loaded=loaded(), terminal=terminal, pid_file=pid_file, ready_fd=None, began_s=0.0)
+        pid_file.release()
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
     def test_a_signal_stops_it_in_good_order(
@@ -367,7 +415,7 @@ class TestServing:
     ) -> None:
         server = FakeServer(lambda: os.kill(os.getpid(), number))
 
-        assert serve(server, announcer) == 0
+        assert serve(server, announcer, never_read) == 0
 
         lines = out.getvalue().splitlines()
         assert server.steps == ["started", f"stopped: {number.name}"]
@@ -381,7 +429,7 @@ class TestServing:
         server = FakeServer()
 
         with pytest.raises(StorageError):
-            serve(server, dataclasses.replace(announcer, pid_file=Path("/nowhere/pid")))
+            serve(server, with_pid_file(announcer, Path("/nowhere/pid")), never_read)
 
         assert server.loop.startswith("asyncio.")
 
@@ -392,31 +440,59 @@ class TestServing:
             os.kill(os.getpid(), signal.SIGTERM)
             asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGTERM)
 
-        assert serve(FakeServer(twice), announcer) == 0
+        assert serve(FakeServer(twice), announcer, never_read) == 0
 
     def test_a_refused_start_announces_nothing(self, announcer: Announcer, out: io.StringIO) -> None:
         with pytest.raises(StorageError):
-            serve(FakeServer(refusal=StorageError("a")), announcer)
+            serve(FakeServer(refusal=StorageError("a")), announcer, never_read)
 
         assert out.getvalue() == ""
-        assert announcer.pid_file is not None
-        assert not announcer.pid_file.exists()
+        assert not announcer.pid_file.path.exists()
 
     def test_a_pid_file_that_cannot_be_written_stops_it(self, announcer: Announcer, tmp_path: Path) -> None:
         server = FakeServer()
 
         with pytest.raises(StorageError, match="pid file"):
-            serve(server, dataclasses.replace(announcer, pid_file=tmp_path / "none" / "pid"))
+            serve(server, with_pid_file(announcer, tmp_path / "none" / "pid"), never_read)
 
         assert server.steps == ["started", "stopped: failed"]
 
     def test_a_pid_file_of_another_process_is_left_alone(self, announcer: Announcer) -> None:
-        assert announcer.pid_file is not None
-        announcer.pid_file.write_text("1\n")
+        announcer.pid_file.path.write_text("1\n")
 
         announcer.gone()
 
-        assert announcer.pid_file.exists()
+        assert announcer.pid_file.path.exists()
+
+    def test_a_pid_file_that_was_left_behind_is_told(self, announcer: Announcer) -> None:
+        announcer.pid_file.path.write_text("4711\n")
+        events: list[Event] = []
+
+        dataclasses.replace(announcer, publish=events.append).ready("127.0.0.1:12345")
+
+        [event] = events
+        assert event.fields() == {"previous_pid": "4711", "pid_file": str(announcer.pid_file.path)}
+
+    def test_a_hangup_reads_the_configuration_again(self, announcer: Announcer) -> None:
+        """And so does one that came before the server was ready, when it is."""
+        server = FakeServer(lambda: os.kill(os.getpid(), signal.SIGHUP))
+
+        def read() -> tuple[NamesrvConfig, ConfigStore]:
+            asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGTERM)
+            return NamesrvConfig(product_env_name="another"), ConfigStore(Path("unused"))
+
+        assert serve(server, announcer, read) == 0
+        assert server.steps == ["started", "reloaded: another", "stopped: SIGTERM"]
+
+    def test_a_configuration_that_cannot_be_read_ends_nothing(self, announcer: Announcer) -> None:
+        server = FakeServer(lambda: os.kill(os.getpid(), signal.SIGHUP))
+
+        def read() -> tuple[NamesrvConfig, ConfigStore]:
+            asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGTERM)
+            raise ValueError("a bug")
+
+        assert serve(server, announcer, read) == 0
+        assert server.steps == ["started", "stopped: SIGTERM"]
 
     def test_the_ready_descriptor_gets_the_address_and_is_closed(self, announcer: Announcer) -> None:
         reader, writer = os.pipe()
@@ -425,8 +501,7 @@ class TestServing:
 
         with os.fdopen(reader, encoding="ascii") as file:
             assert file.read() == "127.0.0.1:12345\n"
-        assert announcer.pid_file is not None
-        assert announcer.pid_file.read_text() == f"{os.getpid()}\n"
+        assert announcer.pid_file.path.read_text() == f"{os.getpid()}\n"
 
     def test_a_ready_descriptor_that_nobody_reads_is_no_failure(self, announcer: Announcer) -> None:
         reader, writer = os.pipe()

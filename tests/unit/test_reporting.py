@@ -30,7 +30,8 @@ MakeServer = Callable[..., NameServer]
 @pytest.fixture
 def make_server(tmp_path: Path) -> MakeServer:
     def make(shadow: str | None) -> NameServer:
-        return NameServer(NamesrvConfig(bind_address="127.0.0.1", listen_port=0, data_dir=str(tmp_path), shadow=shadow))
+        folder = tmp_path / ("one" if shadow is None else "its-shadow")
+        return NameServer(NamesrvConfig(bind_address="127.0.0.1", listen_port=0, data_dir=str(folder), shadow=shadow))
 
     return make
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from cosmodrome.namesrv.audit import OFF
 from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.config_file import LoadedConfig
 from cosmodrome.namesrv.config_keys import AdminPolicy, Network
+from cosmodrome.namesrv.policy.exposure import exposure
 
 # For documentation only, so nobody is there; nothing is sent to it either.
 _ELSEWHERE: Final = {socket.AF_INET: ("192.0.2.1", 9), socket.AF_INET6: ("2001:db8::1", 9)}
@@ -40,8 +42,16 @@ def banner(start: Start, host: str) -> str:
         f"  remoting   {start.address:<22} brokers and clients: namesrvAddr={peers}",
         f"  config     {source:<22} (changes made at run time go to {start.loaded.store.path})",
         f"  data       {config.data_dir} (KV: {config.kv_config_path})",
+        f"  log        {_log(config)}",
         f"  changes    {_policy(config)}",
+        f"  brokers    {_brokers(config)}",
     ]
+    exposed = exposure(config)
+    if exposed.doors:
+        lines += [
+            f"  WARNING    open to whoever reaches this port: {'; '.join(exposed.doors)}",
+            f"             {exposed.remedy}",
+        ]
     if config.shadow is not None:
         lines.append(f"  shadow     {config.shadow:<22} reads go there too, differing answers are reported")
     if config.need_wait_for_service:
@@ -82,14 +92,30 @@ def own_address() -> str:
     return _LOOPBACK
 
 
+def _log(config: NamesrvConfig) -> str:
+    if not config.log_file:
+        return "standard error         (to a file: --set logFile=FILE)"
+    files = config.log_file_backups + 1
+    return f"{config.log_file:<22} (at most {files} files of {config.log_file_max_bytes} bytes)"
+
+
 def _policy(config: NamesrvConfig) -> str:
     where = _places(config.admin_allow)
+    kept = "logged" if config.audit_log == OFF else "audited"
+    signed = " or signed" if config.acl_file else ""
     what = {
-        AdminPolicy.COMPATIBLE: f"config from {where}, the rest as in Java, all logged",
-        AdminPolicy.HARDENED: f"all from {where}, all logged",
-        AdminPolicy.OPEN: "from anyone, as in Java, all logged",
+        AdminPolicy.COMPATIBLE: f"config from {where}{signed}, the rest as in Java, all {kept}",
+        AdminPolicy.HARDENED: f"all from {where}{signed}, listings too, all {kept}",
+        AdminPolicy.OPEN: f"from anyone, as in Java, all {kept}",
     }
     return f"{what[config.admin_policy]} (adminPolicy={config.admin_policy})"
+
+
+def _brokers(config: NamesrvConfig) -> str:
+    where = _places(config.broker_allow) if config.broker_allow else "anywhere"
+    how = ", signed" if config.broker_auth else ""
+    tls = ", by TLS only" if config.tls_server_mode == "enforcing" else ""
+    return f"from {where}{how}{tls}"
 
 
 def _places(networks: tuple[Network, ...]) -> str:

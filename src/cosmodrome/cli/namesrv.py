@@ -7,15 +7,18 @@ Must not know: the grammar of flags (commands.py); signals and output while it r
 import logging
 import os
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from cosmodrome.cli.failures import EXIT_OK, end_with
-from cosmodrome.errors import ConfigError
+from cosmodrome.cli.failures import EXIT_BUG, EXIT_OK, end_with
+from cosmodrome.errors import ConfigError, OperatorError
 from cosmodrome.namesrv.config import NamesrvConfig, print_items
 from cosmodrome.namesrv.config_file import ConfigSources, LoadedConfig, Setting, load_config
-from cosmodrome.namesrv.logs import LineWriter, LogFormat, configure_logging
+from cosmodrome.namesrv.config_store import ConfigStore
+from cosmodrome.namesrv.events import ServerFailed
+from cosmodrome.namesrv.logs import EventLog, LineWriter, LogFormat, configure_logging, end_logging, line_of
 
 _LOG = logging.getLogger("cosmodrome.namesrv.config")
 
@@ -54,6 +57,7 @@ def flag_settings(options: NamesrvOptions) -> list[Setting]:
         "bindAddress": ("--bindAddress", options.bind_address),
         "dataDir": ("--data-dir", options.data_dir),
         "shadow": ("--shadow", options.shadow),
+        "pidFile": ("--pid-file", options.pid_file),
     }
     return [
         *(Setting(key, text, "--set") for key, text in options.settings),
@@ -62,14 +66,13 @@ def flag_settings(options: NamesrvOptions) -> list[Setting]:
 
 
 def _act(options: NamesrvOptions, began_s: float) -> int:
-    loaded = load_config(
-        ConfigSources(
-            file=options.config_file,
-            environment=os.environ,
-            flags=flag_settings(options),
-            lenient=options.lenient,
-        )
+    sources = ConfigSources(
+        file=options.config_file,
+        environment=os.environ,
+        flags=flag_settings(options),
+        lenient=options.lenient,
     )
+    loaded = load_config(sources)
     if options.shadow_report is not None and loaded.config.shadow is None:
         raise ConfigError("--shadow-report has nothing to report.", remedy="name the other server: --shadow HOST:PORT")
     stdout = LineWriter(sys.stdout)
@@ -80,7 +83,7 @@ def _act(options: NamesrvOptions, began_s: float) -> int:
     if options.print_config:
         stdout.write(print_items(loaded.config).removesuffix("\n"))
         return EXIT_OK
-    return _serve(options, loaded, began_s)
+    return _serve(options, sources, loaded, began_s)
 
 
 def _report_check(loaded: LoadedConfig, stdout: LineWriter) -> int:
@@ -98,40 +101,96 @@ def _checked_files(config: NamesrvConfig) -> list[str]:
     Raises:
         StorageError: The KV file cannot be used.
         TlsError: A certificate or key cannot be used.
+        ConfigError: The accounts cannot be used.
     """
     from cosmodrome.namesrv.kv_config import check_kv_file  # noqa: PLC0415  # as in _serve
+    from cosmodrome.namesrv.policy.accounts import AccountFile  # noqa: PLC0415
+    from cosmodrome.namesrv.policy.admission import load_accounts  # noqa: PLC0415
     from cosmodrome.namesrv.tls_settings import ServerTls  # noqa: PLC0415
 
     ServerTls(config)
+    load_accounts(config, AccountFile(config.acl_file, lambda _: None))
     path = Path(config.kv_config_path)
     tables = check_kv_file(path)
     entries = sum(map(len, tables.values()))
     return [f"KV file {path}: {entries} entries in {len(tables)} namespaces"] if path.exists() else []
 
 
-def _serve(options: NamesrvOptions, loaded: LoadedConfig, began_s: float) -> int:
+def _serve(options: NamesrvOptions, sources: ConfigSources, loaded: LoadedConfig, began_s: float) -> int:
     # They load the server and the event loop, which printing and checking do not need.
+    from cosmodrome.cli.outputs import log_to_file, open_outputs  # noqa: PLC0415
+    from cosmodrome.cli.pid_file import PidFile  # noqa: PLC0415
     from cosmodrome.cli.reporting import ReportingServer  # noqa: PLC0415
+    from cosmodrome.cli.sd_notify import ServiceManager  # noqa: PLC0415
     from cosmodrome.cli.serve import Announcer, Terminal, serve  # noqa: PLC0415
     from cosmodrome.namesrv.server import NameServer  # noqa: PLC0415
 
+    config = loaded.config
+    outputs = open_outputs(config)
     level = logging.DEBUG if options.verbose else logging.getLevelNamesMapping()[options.log_level.upper()]
-    log = configure_logging(level, LogFormat(options.log_format.lower()), sys.stderr)
-    for note in loaded.notes:
-        _LOG.log(note.level, "%s", note.text)
+    log_format = LogFormat(options.log_format.lower())
+    log = configure_logging(level, log_format, outputs.log)
+    outputs.tell(log.publish, config.log_file)
+    if config.log_file:
+        for each in (log, EventLog(LineWriter(outputs.stderr), line_of(log_format, outputs.stderr))):
+            each.publish(log_to_file(config))
+    _log_notes(loaded)
+    for folder in unwritable_folders(config, loaded.store.path):
+        _LOG.warning("%s cannot be written: changes that are kept there will be refused; routes do not need it", folder)
     has_banner = options.banner if options.banner is not None else bool(sys.stderr and sys.stderr.isatty())
-    terminal = Terminal(
-        stdout=LineWriter(sys.stdout),
-        stderr=LineWriter(sys.stderr if has_banner else None),
-    )
     announcer = Announcer(
         loaded=loaded,
-        terminal=terminal,
-        pid_file=Path(options.pid_file) if options.pid_file else None,
+        terminal=Terminal(
+            stdout=LineWriter(outputs.stdout),
+            stderr=LineWriter(outputs.stderr if has_banner else None),
+        ),
+        pid_file=PidFile(Path(config.pid_file), is_asked_for="pidFile" in loaded.sources),
         ready_fd=options.ready_fd,
         began_s=began_s,
+        publish=log.publish,
+        manager=ServiceManager(os.environ),
     )
-    server = NameServer(loaded.config, config_store=loaded.store, publish=log.publish)
-    if options.shadow_report is None:
-        return serve(server, announcer)
-    return serve(ReportingServer(server, Path(options.shadow_report)), announcer)
+    name_server = NameServer(config, config_store=loaded.store, publish=log.publish)
+    report = options.shadow_report
+    server = name_server if report is None else ReportingServer(name_server, Path(report))
+    try:
+        return serve(server, announcer, lambda: _read_again(sources))
+    except Exception as error:
+        if config.log_file:
+            exit_code = error.exit_code if isinstance(error, OperatorError) else EXIT_BUG
+            log.publish(ServerFailed(reason=f"{type(error).__name__}: {error}", exit_code=exit_code))
+        raise
+    finally:
+        end_logging()
+        outputs.close()
+
+
+def unwritable_folders(config: NamesrvConfig, store: Path) -> list[Path]:
+    """Give the folders of KV entries and saved settings that take no files; they are made if they are missing."""
+    return [
+        folder
+        for folder in dict.fromkeys((Path(config.kv_config_path).parent, store.parent))
+        if not _takes_files(folder)
+    ]
+
+
+def _takes_files(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def _read_again(sources: ConfigSources) -> tuple[NamesrvConfig, ConfigStore]:
+    loaded = load_config(sources)
+    if loaded.store.is_damaged:
+        raise ConfigError(f"{loaded.store.path} is damaged: what is in force is better than its previous version.")
+    _log_notes(loaded)
+    return loaded.config, loaded.store
+
+
+def _log_notes(loaded: LoadedConfig) -> None:
+    for note in loaded.notes:
+        _LOG.log(note.level, "%s", note.text)

@@ -1,25 +1,27 @@
 """The life of a server process: start, announce, wait for a signal, drain, say goodbye.
 
-Owns: their order; the ready line, the pid file and the ready descriptor.
+Owns: their order; the ready line and the ready descriptor; that a hangup reads the configuration again.
 Must not know: what the server does between start and stop.
 """
 
 import asyncio
-import contextlib
 import logging
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from cosmodrome.cli.banner import Start, banner, own_address
 from cosmodrome.cli.bind_errors import explained
 from cosmodrome.cli.failures import EXIT_OK
+from cosmodrome.cli.pid_file import PidFile
+from cosmodrome.cli.sd_notify import ServiceManager
 from cosmodrome.cli.signals import ignore_signals, watch_signals
-from cosmodrome.errors import BindError, StorageError
+from cosmodrome.errors import BindError
 from cosmodrome.namesrv.config_file import LoadedConfig
+from cosmodrome.namesrv.events import Publish, UncleanEnd
+from cosmodrome.namesrv.live_config import ReadAgain
 from cosmodrome.namesrv.logs import LineWriter
 
 _LOG = logging.getLogger(__name__)
@@ -51,6 +53,9 @@ class Server(Protocol):
     async def start(self) -> None:
         """Open the listener, or raise BindError or StorageError."""
 
+    async def reload(self, read: ReadAgain) -> None:
+        """Take over what `read` gives, or nothing of it when it raises OperatorError, and log which."""
+
     async def stop(self, reason: str) -> StopSummary:
         """Finish what is in flight, and close; `reason` is for the log."""
 
@@ -70,16 +75,20 @@ class Announcer:
     Attributes:
         loaded: The configuration it was started with.
         terminal: Where the lines go.
-        pid_file: Holds the process id while the server runs, if any.
+        pid_file: Holds the process id while the server runs.
         ready_fd: An open descriptor that gets the address once, if any.
         began_s: When the start began, by `time.perf_counter`.
+        publish: Told when the previous run had no proper end.
+        manager: The service manager, if there is one.
     """
 
     loaded: LoadedConfig
     terminal: Terminal
-    pid_file: Path | None
+    pid_file: PidFile
     ready_fd: int | None
     began_s: float
+    publish: Publish = lambda _: None
+    manager: ServiceManager = field(default_factory=lambda: ServiceManager({}))
 
     def ready(self, address: str) -> None:
         """Announce a listener.
@@ -87,14 +96,22 @@ class Announcer:
         Raises:
             StorageError: The pid file cannot be written.
         """
-        if self.pid_file is not None:
-            _write_pid(self.pid_file)
+        previous = self.pid_file.take()
+        if previous is not None:
+            self.publish(UncleanEnd(previous_pid=previous, pid_file=str(self.pid_file.path)))
         kind = self.loaded.config.serialize_type.name
         self.terminal.stdout.write(f"The Name Server boot success. serializeType={kind}, address {address}")
         start = Start(loaded=self.loaded, address=address, took_s=time.perf_counter() - self.began_s)
         self.terminal.stderr.write(banner(start, own_address()))
         if self.ready_fd is not None:
             _write_ready(self.ready_fd, address)
+        self.manager.ready(f"listening on {address}")
+        self.manager.watch()
+
+    def stopping(self, reason: str) -> None:
+        """Tell that it has begun to stop."""
+        self.manager.unwatch()
+        self.manager.stopping(reason)
 
     def stopped(self, summary: StopSummary) -> None:
         """Say goodbye."""
@@ -105,16 +122,13 @@ class Announcer:
 
     def gone(self) -> None:
         """Remove the pid file, unless another process has taken it over. May be called without `ready`."""
-        if self.pid_file is not None:
-            with contextlib.suppress(OSError, ValueError):
-                if int(self.pid_file.read_text(encoding="ascii")) == os.getpid():
-                    self.pid_file.unlink()
+        self.pid_file.release()
 
 
-def serve(server: Server, announcer: Announcer) -> int:
+def serve(server: Server, announcer: Announcer, read_config: ReadAgain) -> int:
     """Run a server until SIGTERM or SIGINT, and give the exit code.
 
-    A second signal of these ends the process at once. SIGHUP does nothing.
+    A second signal of these ends the process at once. On SIGHUP the server takes over what `read_config` gives then.
 
     Raises:
         BindError: The address cannot be listened on; the text says who does, if that can be found out.
@@ -122,26 +136,65 @@ def serve(server: Server, announcer: Announcer) -> int:
     """
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         try:
-            return runner.run(_serve(server, announcer))
+            return runner.run(_serve(server, announcer, read_config))
         except BindError as error:
             raise explained(error, announcer.loaded.config) from error
         finally:
             announcer.gone()
 
 
-async def _serve(server: Server, announcer: Announcer) -> int:
+async def _serve(server: Server, announcer: Announcer, read_config: ReadAgain) -> int:
     loop = asyncio.get_running_loop()
-    signalled = watch_signals(loop)
+    reloading = _Reloading(server, announcer, read_config)
+    signalled = watch_signals(loop, reloading.soon)
     await server.start()
     reason = "failed"
     try:
         announcer.ready(server.address)
+        reloading.begin()
         reason = (await signalled).name
     finally:
+        announcer.stopping(reason)
         summary = await server.stop(reason)
         ignore_signals(loop)
     announcer.stopped(summary)
     return EXIT_OK
+
+
+class _Reloading:
+    """Reads the configuration again when told to, once at a time; what comes meanwhile is one more time."""
+
+    def __init__(self, server: Server, announcer: Announcer, read_config: ReadAgain) -> None:
+        self._server = server
+        self._announcer = announcer
+        self._read_config = read_config
+        self._is_wanted = False
+        self._has_begun = False
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Be told from now on; what was told before counts."""
+        self._has_begun = True
+        if self._is_wanted:
+            self.soon()
+
+    def soon(self) -> None:
+        """Read it again."""
+        self._is_wanted = True
+        if self._has_begun and self._task is None:
+            self._task = asyncio.ensure_future(self._reload())
+
+    async def _reload(self) -> None:
+        manager = self._announcer.manager
+        while self._is_wanted:
+            self._is_wanted = False
+            manager.reloading()
+            try:
+                await self._server.reload(self._read_config)
+            except Exception:  # noqa: BLE001  # outermost: a server goes on
+                _LOG.exception("the configuration could not be read again; nothing was changed")
+            manager.ready(f"listening on {self._server.address}")
+        self._task = None
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -151,16 +204,6 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:
         return None
     return uvloop.new_event_loop
-
-
-def _write_pid(path: Path) -> None:
-    try:
-        path.write_text(f"{os.getpid()}\n", encoding="ascii")
-    except OSError as error:
-        raise StorageError(
-            f"cannot write the pid file {path}: {error.strerror or error}.",
-            remedy="name a file in a folder that exists and is writable.",
-        ) from error
 
 
 def _write_ready(descriptor: int, address: str) -> None:

@@ -1,13 +1,14 @@
 """Signals that a server process gets.
 
-Owns: which ones stop it, and when a second one ends it at once.
-Must not know: what stopping means.
+Owns: which ones stop it, when a second one ends it at once, and which must not end it.
+Must not know: what stopping and reloading mean.
 """
 
 import asyncio
 import logging
 import signal
 import sys
+from collections.abc import Callable
 from typing import Final
 
 _LOG = logging.getLogger(__name__)
@@ -19,8 +20,12 @@ _STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
 _SAME_WISH_S: Final = 0.5
 
 
-def watch_signals(loop: asyncio.AbstractEventLoop) -> "asyncio.Future[signal.Signals]":
-    """Give a future for the first signal to stop; a later one then ends the process at once. SIGHUP is logged."""
+def watch_signals(loop: asyncio.AbstractEventLoop, on_hangup: Callable[[], None]) -> "asyncio.Future[signal.Signals]":
+    """Give a future for the first signal to stop; a later one then ends the process at once.
+
+    SIGHUP calls `on_hangup`. SIGUSR1 and SIGUSR2, which log rotators send and which end a process that does not expect
+    them, are logged.
+    """
     signalled: asyncio.Future[signal.Signals] = loop.create_future()
 
     def begin_stop(number: signal.Signals) -> None:
@@ -34,8 +39,15 @@ def watch_signals(loop: asyncio.AbstractEventLoop) -> "asyncio.Future[signal.Sig
         return signalled
     for number in _STOPPING:
         loop.add_signal_handler(number, begin_stop, number)
-    loop.add_signal_handler(signal.SIGHUP, _LOG.info, "SIGHUP: nothing to do; a changed file is read at the next start")
+    loop.add_signal_handler(signal.SIGHUP, _hang_up, on_hangup)
+    for number in (signal.SIGUSR1, signal.SIGUSR2):
+        loop.add_signal_handler(number, _LOG.info, "%s: nothing to do", number.name)
     return signalled
+
+
+def _hang_up(on_hangup: Callable[[], None]) -> None:
+    _LOG.info("SIGHUP: reading the configuration again")
+    on_hangup()
 
 
 def ignore_signals(loop: asyncio.AbstractEventLoop) -> None:

@@ -28,7 +28,8 @@ class NamesrvConfig(LimitsConfig):
     """All settings of one NameServer: Java's, then our limits, then the rest of our own.
 
     A part that must not notice a change of a restart-only key reads the configuration it was started with.
-    The three path fields are never empty after construction: the two files default to files in `data_dir`.
+    `data_dir` and the paths of files that are always kept are never empty after construction: the latter default to
+    files in the former.
     """
 
     data_dir: str = option(
@@ -51,11 +52,65 @@ class NamesrvConfig(LimitsConfig):
             may_be_empty=True,
         ),
     )
+    log_file: str = option(
+        "",
+        Key(Kind.PATH, _OURS, _RESTART, "file for all log lines; empty: standard error", may_be_empty=True),
+    )
+    log_file_max_bytes: int = option(
+        10_485_760,
+        Key(
+            Kind.INT,
+            _OURS,
+            _RESTART,
+            "size at which logFile becomes logFile.1 and a new one is begun",
+            unit="bytes",
+            minimum=65_536,
+        ),
+    )
+    log_file_backups: int = option(
+        5, Key(Kind.INT, _OURS, _RESTART, "how many former log files are kept", maximum=1000)
+    )
+    pid_file: str = option(
+        "",
+        Key(
+            Kind.PATH,
+            _OURS,
+            _RESTART,
+            "holds the process id while the server runs; one left behind tells the next start of an unclean end",
+            default_text="namesrv.pid in dataDir",
+        ),
+    )
     admin_policy: AdminPolicy = option(  # noqa: RUF009
         AdminPolicy.COMPATIBLE, Key(Kind.ADMIN_POLICY, _OURS, _RESTART, "who may change the server over the wire")
     )
     admin_allow: tuple[Network, ...] = option(
         _LOOPBACK, Key(Kind.NETWORKS, _OURS, _RESTART, "where adminPolicy lets changes come from", may_be_empty=True)
+    )
+    broker_allow: tuple[Network, ...] = option(
+        (), Key(Kind.NETWORKS, _OURS, _RESTART, "where brokers may register from; empty: anywhere", may_be_empty=True)
+    )
+    broker_auth: bool = option(
+        False, Key(Kind.BOOLEAN, _OURS, _RESTART, "brokers must sign what they send, with a broker account of aclFile")
+    )
+    acl_file: str = option(
+        "",
+        Key(
+            Kind.PATH,
+            _OURS,
+            _RESTART,
+            "TOML file of accounts that may sign requests; read again when it changes",
+            may_be_empty=True,
+        ),
+    )
+    audit_log: str = option(
+        "",
+        Key(
+            Kind.PATH,
+            _OURS,
+            _RESTART,
+            "file that every change by request is written to before it is made; off: none",
+            default_text="audit.jsonl in dataDir",
+        ),
     )
 
     def __post_init__(self) -> None:
@@ -65,6 +120,8 @@ class NamesrvConfig(LimitsConfig):
             "data_dir": data_dir,
             "kv_config_path": os.path.join(data_dir, "kvConfig.json"),  # noqa: PTH118  # a text as the user wrote it
             "config_store_path": os.path.join(data_dir, "namesrv.properties"),  # noqa: PTH118
+            "audit_log": os.path.join(data_dir, "audit.jsonl"),  # noqa: PTH118
+            "pid_file": os.path.join(data_dir, "namesrv.pid"),  # noqa: PTH118
         }
         for name, default in defaults.items():
             if not getattr(self, name):
@@ -84,8 +141,21 @@ _UNSET_WHEN_EMPTY: Final = frozenset(
     for each in dataclasses.fields(NamesrvConfig)
     if each.default is None
 )
+MASK: Final = "********"
+"""What is shown instead of a secret."""
 FIXED_BLACK_LIST: Final = ("configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome")
-SECURITY_KEYS: Final = ("adminPolicy", "adminAllow", "dataDir", "shadow")
+SECURITY_KEYS: Final = (
+    "adminPolicy",
+    "adminAllow",
+    "brokerAllow",
+    "brokerAuth",
+    "aclFile",
+    "auditLog",
+    "dataDir",
+    "shadow",
+    "logFile",
+    "pidFile",
+)
 
 _JAVA_FAMILIES: Final = (Family.NAMESRV, Family.NETTY_SERVER)
 
@@ -124,9 +194,10 @@ def value_text(config: NamesrvConfig, key: Key) -> str | None:
     return text_of(getattr(config, key.field_name))
 
 
-def _shown_text(config: NamesrvConfig, key: Key) -> str:
+def shown_text(config: NamesrvConfig, key: Key) -> str:
+    """Write the value of one key for people: empty where there is none, and never a secret."""
     text = value_text(config, key) or ""
-    return "********" if text and key.is_secret else text
+    return MASK if text and key.is_secret else text
 
 
 def java_listing(config: NamesrvConfig) -> list[tuple[str, str]]:
@@ -146,7 +217,7 @@ def render_listing(config: NamesrvConfig) -> str:
 
 def print_items(config: NamesrvConfig) -> str:
     """Give the text of `-p`: `key=value` in order of declaration, no value as empty, Java's keys first."""
-    return "".join(f"{name}={_shown_text(config, key)}\n" for name, key in KEYS.items())
+    return "".join(f"{name}={shown_text(config, key)}\n" for name, key in KEYS.items())
 
 
 def apply_changes(config: NamesrvConfig, changes: Mapping[str, str]) -> ConfigChange:
@@ -157,6 +228,7 @@ def apply_changes(config: NamesrvConfig, changes: Mapping[str, str]) -> ConfigCh
     """
     known = {name: KEYS[name] for name in changes if name in KEYS and KEYS[name].family in _JAVA_FAMILIES}
     values, reasons = parse_values({name: changes[name] for name in known})
+    reasons |= _not_by_request(values)
     if reasons:
         raise ConfigError(
             "; ".join(f"{name} {reason}" for name, reason in reasons.items()),
@@ -174,6 +246,32 @@ def apply_changes(config: NamesrvConfig, changes: Mapping[str, str]) -> ConfigCh
     )
 
 
+def taken_over(
+    started_with: NamesrvConfig, current: NamesrvConfig, read: NamesrvConfig
+) -> tuple[NamesrvConfig, tuple[str, ...], tuple[str, ...]]:
+    """Tell what a configuration that was read anew comes to in a server that runs.
+
+    Keys of Java that wait for the next start show their new value already, as after a request that changes them.
+
+    Returns:
+        The configuration in force from now on, the keys that change now, those that change at the next start.
+    """
+    values: dict[str, object] = {}
+    applied, needs_restart = [], []
+    for name, key in KEYS.items():
+        value = getattr(read, key.field_name)
+        is_as_started = value == getattr(started_with, key.field_name)
+        if key.effect is Effect.RESTART and not is_as_started:
+            needs_restart.append(name)
+        if key.effect is Effect.LIVE and value != getattr(current, key.field_name):
+            applied.append(name)
+        is_bound_port = name == "listenPort" and is_as_started
+        if key.effect is Effect.LIVE or (key.family in _JAVA_FAMILIES and not is_bound_port):
+            values[key.field_name] = value
+    config = dataclasses.replace(current, **values)  # type: ignore[arg-type]  # values of the same fields
+    return config, tuple(applied), tuple(needs_restart)
+
+
 def parse_values(texts: Mapping[str, str]) -> tuple[dict[str, object], dict[str, str]]:
     """Read the texts of known keys: values by key, and for bad ones reasons that complete "KEY ..."."""
     values: dict[str, object] = {}
@@ -184,6 +282,16 @@ def parse_values(texts: Mapping[str, str]) -> tuple[dict[str, object], dict[str,
         except ValueError as error:
             reasons[name] = str(error)
     return values, reasons
+
+
+def _not_by_request(values: Mapping[str, object]) -> dict[str, str]:
+    reasons: dict[str, str] = {}
+    for name, value in values.items():
+        try:
+            KEYS[name].check_request(value)
+        except ValueError as error:
+            reasons[name] = str(error)
+    return reasons
 
 
 def blacklisted(started_with: NamesrvConfig, names: Iterable[str]) -> tuple[str, ...]:

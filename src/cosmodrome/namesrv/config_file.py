@@ -1,6 +1,6 @@
-"""Where configuration comes from, and where changes are kept.
+"""Where configuration comes from.
 
-Owns: the order of defaults, file, environment and flags; what is wrong in them and where; the file in use.
+Owns: the order of defaults, file, environment and flags; what is wrong in them and where; which file is in use.
 Must not know: what the keys do; the command line's grammar (cli/).
 """
 
@@ -8,16 +8,17 @@ import difflib
 import logging
 import os
 import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
-from cosmodrome.durable_file import replace_file
-from cosmodrome.errors import ConfigError, StorageError
-from cosmodrome.namesrv import properties
+from cosmodrome.durable_file import aside_path, backup_path
+from cosmodrome.errors import ConfigError
 from cosmodrome.namesrv.config import KEYS, NamesrvConfig, parse_values
 from cosmodrome.namesrv.config_keys import ENVIRONMENT_PREFIX, KEYS_WITHOUT_FIELD, Effect
+from cosmodrome.namesrv.config_store import ConfigStore, decode, format_of, previous_version
 from cosmodrome.namesrv.properties import Property
 
 JAVA_ENVIRONMENT: Final[Mapping[str, str]] = {
@@ -93,70 +94,7 @@ class LoadedConfig:
     sources: Mapping[str, str]
     path: Path | None
     notes: tuple[Note, ...]
-    store: "ConfigStore"
-
-
-class ConfigFormat(Protocol):
-    """A module that reads and changes one kind of configuration text."""
-
-    def parse(self, text: str, /) -> tuple[Property, ...]:
-        """Read all entries in their order."""
-
-    def updated(self, text: str, changes: Mapping[str, str], /) -> str:
-        """Give the text with other values for some keys."""
-
-
-class ConfigStore:
-    """The file in use: that of `-c`, else that at `configStorePath`."""
-
-    def __init__(self, path: Path, overriding: Mapping[str, str] | None = None) -> None:
-        """Take the file, and for keys set by environment or flags where they are set."""
-        self.path = path
-        self.overriding = dict(overriding or {})
-
-    def save(self, changes: Mapping[str, str]) -> tuple[str, ...]:
-        """Write these keys into the file, whole or not at all, and touch nothing else in it.
-
-        Returns:
-            Those keys that the environment or a flag will override at the next start.
-
-        Raises:
-            StorageError: The file is as it was.
-        """
-        file = Path(os.path.realpath(self.path))
-        try:
-            text, encoding = decode(self.path, file.read_bytes() if file.exists() else b"")
-            data = format_of(self.path).updated(text, changes).encode(encoding)
-        except OSError as error:
-            raise StorageError(f"cannot read {self.path}: {error.strerror or error}.") from error
-        except ConfigError as error:
-            raise StorageError(
-                f"cannot change {self.path}: {error.what}", why="it was edited since the start.", remedy=error.remedy
-            ) from error
-        replace_file(file, data)
-        return tuple(key for key in changes if key in self.overriding)
-
-
-def format_of(path: Path) -> ConfigFormat:
-    """Give the reader for a file, by its name's end: TOML for .toml, else properties."""
-    if path.suffix.lower() == ".toml":
-        # Its library takes longer to load than everything else at the start.
-        from cosmodrome.namesrv import config_toml  # noqa: PLC0415
-
-        return config_toml
-    return properties
-
-
-def decode(path: Path, data: bytes) -> tuple[str, str]:
-    """Give the text of a configuration file, and the encoding that turns it back into the same bytes.
-
-    Raises:
-        ConfigError: A TOML file is not UTF-8. (Every file is a text for `properties.decode`.)
-    """
-    text, encoding = properties.decode(data)
-    if path.suffix.lower() == ".toml" and encoding != "utf-8":
-        raise ConfigError("not UTF-8, as TOML must be.", remedy="save it again as UTF-8.")
-    return text, encoding
+    store: ConfigStore
 
 
 def load_config(sources: ConfigSources) -> LoadedConfig:
@@ -168,7 +106,8 @@ def load_config(sources: ConfigSources) -> LoadedConfig:
     problems = _Problems(lenient=sources.lenient)
     outer = problems.usable([*_environment_settings(sources.environment, problems), *sources.flags])
     path = _file_in_use(sources.file, outer)
-    read = problems.usable(_file_settings(path, as_given=sources.file, problems=problems) if path else [])
+    file = _read_file(path, sources.file, problems) if path else _File()
+    read = problems.usable(_file_settings(path, file, as_given=sources.file, problems=problems) if path else [])
     java = problems.usable(_java_environment_settings(sources.environment))
     settings = {each.key: each for each in (*java, *read, *outer)}
     values, _ = parse_values({key: each.text for key, each in settings.items() if key in KEYS})
@@ -182,7 +121,13 @@ def load_config(sources: ConfigSources) -> LoadedConfig:
         sources={key: each.origin for key, each in settings.items()},
         path=path,
         notes=(*problems.notes, *_effect_notes(read), *_left_behind_notes(config, settings)),
-        store=ConfigStore(path or Path(config.config_store_path), {each.key: each.origin for each in outer}),
+        store=ConfigStore(
+            path or Path(config.config_store_path),
+            {each.key: each.origin for each in outer},
+            is_given=sources.file is not None,
+            content=file.data,
+            damaged_ms=file.damaged_ms,
+        ),
     )
 
 
@@ -289,14 +234,36 @@ def _file_in_use(given: str | None, outer: Sequence[Setting]) -> Path | None:
     return path if path.is_file() else None
 
 
-def _file_settings(path: Path, *, as_given: str | None, problems: _Problems) -> list[Setting]:
-    shown = as_given or str(path)
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What a file holds; if it is damaged, what it held before, and when that was noticed."""
+
+    data: bytes = b""
+    damaged_ms: int | None = None
+
+
+def _read_file(path: Path, as_given: str | None, problems: _Problems) -> _File:
+    """Read the file in use. What a person named is taken as it is; what we saved may be damaged and have a past."""
     try:
         data = path.read_bytes()
     except OSError as error:
         remedy = "name an existing file that this user may read."
-        raise ConfigError(f"cannot read {shown}: {error.strerror or error}.", remedy=remedy) from error
-    entries = _entries(path, data, shown)
+        raise ConfigError(f"cannot read {as_given or path}: {error.strerror or error}.", remedy=remedy) from error
+    previous = previous_version(path, data) if as_given is None else None
+    if previous is None:
+        return _File(data)
+    now_ms = time.time_ns() // 1_000_000
+    text = (
+        f"saved settings {path} were damaged ({previous[1]}): set aside as {aside_path(path, now_ms)}; "
+        f"the previous version {backup_path(path)} is used, the last change may be missing"
+    )
+    problems.notes.append(Note(text=text, level=logging.ERROR))
+    return _File(previous[0], now_ms)
+
+
+def _file_settings(path: Path, file: _File, *, as_given: str | None, problems: _Problems) -> list[Setting]:
+    shown = as_given or str(path)
+    entries = _entries(path, file.data, shown)
     lines: dict[str, int] = {}
     for each in entries:
         if each.key in lines:
@@ -316,8 +283,17 @@ def _entries(path: Path, data: bytes, shown: str) -> tuple[Property, ...]:
 
 
 def _check_paths(config: NamesrvConfig, problems: _Problems) -> None:
-    if os.path.realpath(config.kv_config_path) == os.path.realpath(config.config_store_path):
-        problems.add("kvConfigPath and configStorePath are the same file; each would destroy the other", "kvConfigPath")
+    paths = {
+        "kvConfigPath": config.kv_config_path,
+        "configStorePath": config.config_store_path,
+        "pidFile": config.pid_file,
+        "logFile": config.log_file,
+    }
+    files: dict[str, str] = {}
+    for name, path in paths.items():
+        other = files.setdefault(os.path.realpath(path), name) if path else name
+        if other != name:
+            problems.add(f"{other} and {name} are the same file; each would destroy the other", other)
 
 
 def _effect_notes(read: Iterable[Setting]) -> list[Note]:

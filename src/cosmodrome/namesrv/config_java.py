@@ -7,7 +7,7 @@ Must not know: our own keys (config_limits.py, config.py); where values come fro
 from dataclasses import dataclass
 from typing import Final
 
-from cosmodrome.namesrv.config_keys import Effect, Family, Key, Kind, option
+from cosmodrome.namesrv.config_keys import INT_MAX, Effect, Family, Key, Kind, option
 from cosmodrome.protocol.codes import SerializeType
 
 _DAY_S: Final = 86_400
@@ -95,7 +95,16 @@ class JavaConfig:
         False, Key(_BOOL, _NS, _LIVE, "refuse route requests for a while after the start")
     )
     wait_seconds_for_service: int = option(
-        45, Key(_INT, _NS, _LIVE, "how long needWaitForService refuses", unit="seconds", maximum=_DAY_S)
+        45,
+        Key(
+            _INT,
+            _NS,
+            _LIVE,
+            "how long needWaitForService refuses; by request at most 600",
+            unit="seconds",
+            maximum=_DAY_S,
+            request_range=range(601),
+        ),
     )
     delete_topic_with_broker_registration: bool = option(
         False, Key(_BOOL, _NS, _LIVE, "a registration removes topics that it does not hold")
@@ -119,7 +128,15 @@ class JavaConfig:
         64, Key(_INT, _NETTY, _NONE, "asynchronous requests under way to peers", unit="requests")
     )
     server_channel_max_idle_time_seconds: int = option(
-        120, Key(_INT, _NETTY, _LIVE, "close a connection after so long without a byte", unit="seconds")
+        120,
+        Key(
+            _INT,
+            _NETTY,
+            _LIVE,
+            "close a connection after so long without a byte; by request 0 (never) or at least 90",
+            unit="seconds",
+            request_range=range(90, INT_MAX + 1),  # brokers may be silent for 60 s
+        ),
     )
     server_socket_snd_buf_size: int = option(
         0, Key(_INT, _NETTY, _RESTART, "send buffer of sockets; 0: the system's choice", unit="bytes")

@@ -32,12 +32,12 @@ _LINE_SEPARATORS: Final = "\u0085\u2028\u2029"
 
 
 class AdminPolicy(enum.StrEnum):
-    """Who may change the server over the wire."""
+    """Who may change the server over the wire, and read what only administrators need. docs/policy.md has the table."""
 
     COMPATIBLE = "compatible"
     """Configuration (318) only from `adminAllow`; KV, permissions and topics as in Java."""
     HARDENED = "hardened"
-    """Every change by request only from `adminAllow`."""
+    """Every change and every listing only from `adminAllow`, or signed; brokers may speak for themselves."""
     OPEN = "open"
     """Exactly as in Java: anyone who can connect."""
 
@@ -86,6 +86,7 @@ class Key:
         unit: Of a number, else empty.
         minimum: Smallest number that is accepted.
         maximum: Largest number that is accepted.
+        request_range: What a request may set it to, beside 0 if that is in range; a file or flag may go further.
         may_be_empty: Whether an empty text is accepted.
         choices: The words that a CHOICE may be.
         is_secret: Whether its value must not be shown.
@@ -102,6 +103,7 @@ class Key:
     unit: str = ""
     minimum: int = 0
     maximum: int = INT_MAX
+    request_range: range | None = None
     may_be_empty: bool = False
     choices: tuple[str, ...] = ()
     is_secret: bool = False
@@ -130,6 +132,19 @@ class Key:
             ValueError: The text is no value of this key. The message completes the sentence "it ...".
         """
         return _READERS[self.kind](self, text.rstrip(BLANKS))
+
+    def check_request(self, value: object) -> None:
+        """Refuse a value that is good in a file, and with which anybody who may send requests could stop the service.
+
+        Raises:
+            ValueError: The message completes the sentence "it ...".
+        """
+        allowed = self.request_range
+        if allowed is not None and isinstance(value, int) and value and value not in allowed:
+            raise ValueError(
+                f"must be between {allowed[0]} and {allowed[-1]}{_in_unit(self)} when a request changes it, "
+                f"not {value}; the file and the command line may go further"
+            )
 
 
 def option(default: T, key: Key) -> T:

@@ -12,7 +12,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from cosmodrome.errors import ConfigError
-from cosmodrome.namesrv.properties import BOM, Property
+from cosmodrome.namesrv.properties import BOM, Property, last_values
 
 _WHOLE_NUMBER: Final = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
@@ -33,13 +33,32 @@ def updated(text: str, changes: Mapping[str, str]) -> str:
     """Give the text with other values for some keys; comments and the lines of other keys stay.
 
     Raises:
-        ConfigError: The text is not TOML.
+        ConfigError: The text is not TOML, or cannot be changed so that it reads back as it should.
     """
-    document = _document(text)
+    # The library puts a new line behind a last one that has no end, and joins the two, for some forms of keys.
+    is_ended = not text or text.endswith("\n")
+    document = _document(text if is_ended else f"{text}\n")
     for key, value in changes.items():
         table, name = _place(document, key)
         table[name] = _toml_value(value)
-    return (BOM if text.startswith(BOM) else "") + document.as_string()
+    changed = (BOM if text.startswith(BOM) else "") + document.as_string()
+    _check_changed(text, changes, changed)
+    return changed
+
+
+def _check_changed(text: str, changes: Mapping[str, str], changed: str) -> None:
+    """Make sure that nothing is written which the next start would read otherwise, or not at all."""
+    wanted = last_values(parse(text)) | dict(changes)
+    try:
+        is_right = last_values(parse(changed)) == wanted
+    except ConfigError:
+        is_right = False
+    if not is_right:
+        raise ConfigError(
+            f"{', '.join(changes)} cannot be written into this TOML text",
+            why="a part of it is in a form that cannot be changed by a program.",
+            remedy="write each key on a line of its own, as `key = value` or under its [table]",
+        )
 
 
 def _document(text: str) -> tomlkit.TOMLDocument:

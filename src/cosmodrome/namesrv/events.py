@@ -10,6 +10,8 @@ from typing import ClassVar
 
 import msgspec
 
+# What is looked at, and remembered, of one text in an event that is held back.
+LONGEST_TEXT = 1000
 # More names than this in one log field tell a person nothing; the count does.
 NAMES_SHOWN = 5
 
@@ -22,19 +24,49 @@ def some_of(names: tuple[str, ...]) -> str:
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Something an operator may want to know. Subclasses add fields; None fields are left out when printed."""
+    """Something an operator may want to know. Subclasses add fields; None fields are left out when printed.
+
+    What peers can make happen as often as they like names in SUBJECT the fields that make two of its events the same:
+    of these one a minute is published, with how many it stands for: `repeated` more about the same, and `others` of the
+    same cause about subjects that were too many to be told apart. CAUSE, or a field `cause`, says under which word they
+    are counted.
+    """
 
     NAME: ClassVar[str] = ""
     LEVEL: ClassVar[int] = logging.INFO
+    SUBJECT: ClassVar[tuple[str, ...]] = ()
+    CAUSE: ClassVar[str] = ""
+
+    repeated: int | None = None
+    others: int | None = None
+
+    def subject(self) -> tuple[str, ...] | None:
+        """Give what makes two of these the same, of a peer its host; None for those that are never held back."""
+        return self.fields_of(*self.SUBJECT) if self.SUBJECT else None
+
+    def fields_of(self, *names: str) -> tuple[str, ...]:
+        """Give fields as a subject has them."""
+        texts = ((name, str(getattr(self, name))[:LONGEST_TEXT]) for name in names)
+        return tuple(_host_of(text) if name == "peer" else text for name, text in texts)
+
+    def cause_word(self) -> str:
+        """Give the word under which it is counted."""
+        return self.CAUSE or str(getattr(self, "cause", "unnamed"))
 
     def fields(self) -> Mapping[str, object]:
         """Give the fields in printing order, those that are None left out."""
         values = msgspec.structs.asdict(self)
+        values |= {name: values.pop(name) for name in ("repeated", "others")}
         return {
             name: some_of(value) if isinstance(value, tuple) else value
             for name, value in values.items()
             if value is not None
         }
+
+
+def _host_of(address: str) -> str:
+    """Give an address without its port: every connection of a peer has another one."""
+    return address.rpartition(":")[0] or address
 
 
 Publish = Callable[[Event], None]
@@ -69,6 +101,50 @@ class ServerStopped(Event, frozen=True, kw_only=True, gc=False):
     reason: str
 
 
+class UncleanEnd(Event, frozen=True, kw_only=True, gc=False):
+    """The previous run left its pid file behind: it was killed, or crashed, or the machine did."""
+
+    NAME = "server.unclean_end"
+    LEVEL = logging.WARNING
+    previous_pid: str
+    pid_file: str
+
+
+class ServerFailed(Event, frozen=True, kw_only=True, gc=False):
+    """The process ends because of an error, which is told on standard error too."""
+
+    NAME = "server.failed"
+    LEVEL = logging.ERROR
+    reason: str
+    exit_code: int
+
+
+class LogToFile(Event, frozen=True, kw_only=True, gc=False):
+    """Log lines go to a file, which with its former ones takes up no more than so many bytes."""
+
+    NAME = "log.to_file"
+    path: str
+    at_most_bytes: int
+
+
+class LogLinesDropped(Event, frozen=True, kw_only=True, gc=False):
+    """Log lines could not be written, or not as fast as they came."""
+
+    NAME = "log.dropped"
+    LEVEL = logging.WARNING
+    lines: int
+    reason: str
+
+
+class LogDiverted(Event, frozen=True, kw_only=True, gc=False):
+    """The log file cannot be written; until it can, lines go to standard error."""
+
+    NAME = "log.diverted"
+    LEVEL = logging.WARNING
+    path: str
+    reason: str
+
+
 class BrokerEvent(Event, frozen=True, kw_only=True, gc=False):
     """Something about one address of a broker group."""
 
@@ -98,6 +174,8 @@ class BrokerRefused(BrokerEvent, frozen=True, kw_only=True, gc=False):
 
     NAME = "broker.refused"
     LEVEL = logging.WARNING
+    SUBJECT = ("cluster", "broker", "addr", "cause")
+    cause: str
     reason: str
 
 
@@ -116,6 +194,8 @@ class ClusterConflict(Event, frozen=True, kw_only=True, gc=False):
 
     NAME = "broker.cluster_conflict"
     LEVEL = logging.ERROR
+    SUBJECT = ("broker", "cluster", "other_cluster")
+    CAUSE = "cluster_conflict"
     broker: str
     cluster: str
     other_cluster: str
@@ -204,24 +284,121 @@ class ConfigChanged(Event, frozen=True, kw_only=True, gc=False):
     peer: str | None = None
 
 
-class RequestDenied(Event, frozen=True, kw_only=True, gc=False):
-    """A request was refused by policy."""
+class ConfigReloaded(Event, frozen=True, kw_only=True, gc=False):
+    """The configuration was read again; `restart` are keys that have another value there than at the start."""
 
-    NAME = "request.denied"
-    LEVEL = logging.WARNING
-    code: int
-    peer: str | None
+    NAME = "config.reloaded"
+    applied: tuple[str, ...]
+    restart: tuple[str, ...]
+
+
+class ConfigReloadFailed(Event, frozen=True, kw_only=True, gc=False):
+    """The configuration was read again and cannot be used; nothing of it was. `refused` are the keys at fault."""
+
+    NAME = "config.reload_failed"
+    LEVEL = logging.ERROR
+    refused: tuple[str, ...]
     reason: str
 
 
+class RequestDenied(Event, frozen=True, kw_only=True, gc=False):
+    """A request was refused by policy. `proxy` is the other end of the socket when a PROXY header named the peer."""
+
+    NAME = "request.denied"
+    LEVEL = logging.WARNING
+    SUBJECT = ("code", "cause", "peer")
+    code: int
+    peer: str | None
+    reason: str
+    cause: str = "policy"
+    proxy: str | None = None
+    claimed_access_key: str | None = None
+
+
+class BrokerIdentityMoved(BrokerEvent, frozen=True, kw_only=True, gc=False):
+    """A cluster, name and id that lived under `old_addr` was registered by another address, or from another host.
+
+    A broker that was replaced does this, and one that somebody imitates.
+    """
+
+    NAME = "broker.identity_moved"
+    LEVEL = logging.WARNING
+    SUBJECT = ("cluster", "broker", "id")
+    CAUSE = "identity_moved"
+    old_addr: str
+    peer: str | None
+    old_peer: str | None
+
+
+class ServerExposed(Event, frozen=True, kw_only=True, gc=False):
+    """The server listens where others can reach it, and some doors are open to whoever does."""
+
+    NAME = "server.exposed"
+    LEVEL = logging.WARNING
+    address: str
+    open: tuple[str, ...]
+    remedy: str
+
+
+class AccountsReloaded(Event, frozen=True, kw_only=True, gc=False):
+    """The file of accounts was changed, and is in force."""
+
+    NAME = "accounts.reloaded"
+    accounts: int
+
+
+class AccountsReloadFailed(Event, frozen=True, kw_only=True, gc=False):
+    """The file of accounts was changed and cannot be used; the accounts of before stay in force."""
+
+    NAME = "accounts.reload_failed"
+    LEVEL = logging.ERROR
+    reason: str
+    accounts_kept: int
+
+
+class AuditFailed(Event, frozen=True, kw_only=True, gc=False):
+    """The audit log cannot be written; changes by request are refused until it can."""
+
+    NAME = "audit.failed"
+    LEVEL = logging.ERROR
+    SUBJECT = ("reason",)
+    CAUSE = "storage"
+    reason: str
+
+
+class BrakeEngaged(Event, frozen=True, kw_only=True, gc=False):
+    """Too much work of a kind waits: more of it is answered SYSTEM_BUSY until some is done."""
+
+    NAME = "brake.engaged"
+    LEVEL = logging.WARNING
+    SUBJECT = ("work",)
+    CAUSE = "overload"
+    work: str
+    pending: int
+    pending_bytes: int
+
+
+class BrakeReleased(Event, frozen=True, kw_only=True, gc=False):
+    """Little enough work of a kind waits again. `refused` were answered SYSTEM_BUSY meanwhile."""
+
+    NAME = "brake.released"
+    SUBJECT = ("work",)
+    CAUSE = "overload"
+    work: str
+    refused: int
+    lasted_s: float
+
+
 class RequestFailed(Event, frozen=True, kw_only=True, gc=False):
-    """A request could not be served: it was wrong, or of an unknown code."""
+    """A request could not be served: it was wrong, or of an unknown code. `cause` is one word that never changes."""
 
     NAME = "request.failed"
     LEVEL = logging.WARNING
+    SUBJECT: ClassVar[tuple[str, ...]] = ("code", "cause", "peer")
     code: int
     peer: str
     opaque: int
+    cause: str
     reason: str
 
 
@@ -230,12 +407,22 @@ class StorageFailed(RequestFailed, frozen=True, kw_only=True, gc=False):
 
     NAME = "storage.failed"
     LEVEL = logging.ERROR
+    SUBJECT = ("reason",)
+
+
+class RequestCrashed(RequestFailed, frozen=True, kw_only=True, gc=False):
+    """A request met a fault of ours; the dispatcher logs its traceback, so this is for counts and those who debug."""
+
+    NAME = "request.crashed"
+    LEVEL = logging.DEBUG
 
 
 class RouteMissed(Event, frozen=True, kw_only=True, gc=False):
     """A topic was asked for that has no route; at most once a minute per topic."""
 
     NAME = "route.missed"
+    SUBJECT = ("topic",)
+    CAUSE = "unknown_topic"
     topic: str
     peer: str | None
 
@@ -245,18 +432,29 @@ class UnknownHeartbeat(Event, frozen=True, kw_only=True, gc=False):
 
     NAME = "heartbeat.unknown"
     LEVEL = logging.WARNING
+    SUBJECT = ("cluster", "addr")
+    CAUSE = "unknown_broker"
     cluster: str
     addr: str
     peer: str | None
 
 
 class ConnectionRefused(Event, frozen=True, kw_only=True, gc=False):
-    """A connection was closed because its peer does not speak the protocol, or may not speak it so."""
+    """A connection was closed because its peer does not speak the protocol, or may not speak it so, or not now.
+
+    `cause` is one word that never changes.
+    """
 
     NAME = "connection.refused"
     LEVEL = logging.WARNING
+    SUBJECT = ("cause", "peer")
     peer: str
+    cause: str
     reason: str
+
+    def subject(self) -> tuple[str, ...] | None:
+        """As Event; of refused greetings the reason names the protocol, which is what an operator looks for."""
+        return self.fields_of("cause", "peer", *(("reason",) if self.cause == "greeting_refused" else ()))
 
 
 class ConnectionsExhausted(Event, frozen=True, kw_only=True, gc=False):
@@ -264,6 +462,8 @@ class ConnectionsExhausted(Event, frozen=True, kw_only=True, gc=False):
 
     NAME = "connections.exhausted"
     LEVEL = logging.WARNING
+    SUBJECT = ("open_descriptors_limit",)
+    CAUSE = "descriptors"
     open_descriptors_limit: int
 
 
@@ -272,6 +472,8 @@ class NoticeFailed(Event, frozen=True, kw_only=True, gc=False):
 
     NAME = "notice.failed"
     LEVEL = logging.WARNING
+    SUBJECT = ("addr",)
+    CAUSE = "unreachable"
     broker: str
     addr: str
     reason: str
@@ -282,6 +484,8 @@ class ShadowDifference(Event, frozen=True, kw_only=True, gc=False):
 
     NAME = "shadow.difference"
     LEVEL = logging.WARNING
+    SUBJECT = ("code", "question")
+    CAUSE = "difference"
     code: int
     question: str
     where: tuple[str, ...]

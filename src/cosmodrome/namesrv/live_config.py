@@ -8,8 +8,11 @@ import asyncio
 import dataclasses
 from collections.abc import Callable, Mapping
 
-from cosmodrome.namesrv.config import ConfigChange, NamesrvConfig, apply_changes
-from cosmodrome.namesrv.config_file import ConfigStore
+from cosmodrome.namesrv.config import ConfigChange, NamesrvConfig, apply_changes, taken_over
+from cosmodrome.namesrv.config_store import ConfigStore
+
+ReadAgain = Callable[[], tuple[NamesrvConfig, ConfigStore]]
+"""Reads a configuration from where it came from, and where changes are kept from then on; raises OperatorError."""
 
 
 class LiveConfig:
@@ -49,3 +52,20 @@ class LiveConfig:
             for listener in self._listeners:
                 listener(change.config)
             return change, overridden
+
+    async def reload(self, read: ReadAgain) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Put a configuration that is read anew, in a thread, in force; nothing is saved.
+
+        Returns:
+            The keys that changed, and those whose new value takes effect at the next start.
+
+        Raises:
+            OperatorError: From `read`; nothing was changed.
+        """
+        async with self._changing:
+            config, store = await asyncio.to_thread(read)
+            self._store = store if self._store is not None else None
+            self.current, applied, needs_restart = taken_over(self.started_with, self.current, config)
+            for listener in self._listeners:
+                listener(self.current)
+            return applied, needs_restart

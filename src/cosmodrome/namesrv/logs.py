@@ -1,25 +1,24 @@
 """One line for each event, for a person or for a program.
 
-Owns: both line formats, quoting, which repeats are counted instead of printed, what happens when nobody reads.
-Must not know: why an event happened (events.py has its name, level and fields).
+Owns: both line formats, quoting, what happens when nobody reads; that records of `logging` do not flood it.
+Must not know: why an event happened (events.py has its name, level and fields); which events are held back (repeats.py).
 """
 
+import contextlib
+import dataclasses
 import datetime as dt
 import enum
 import json
 import logging
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from cosmodrome.namesrv.events import Event
+from cosmodrome.namesrv.repeats import REPEAT_WINDOW_S, Repeats, Told
 
-REPEAT_WINDOW_S: Final = 60.0
-# Distinct subjects of one noisy kind that are printed within the window; a flood of new ones is counted too.
-SUBJECTS_PER_KIND: Final = 100
 LONGEST_VALUE: Final = 1000
 # A traceback says most at its end, and it is our own text.
 LONGEST_TRACE: Final = 20_000
@@ -32,20 +31,6 @@ _LEVELS: Final[Mapping[int, str]] = {
     logging.CRITICAL: "ERROR",
 }
 _ESCAPES: Final[Mapping[str, str]] = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-_SUBJECTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "broker.cluster_conflict": ("broker", "cluster", "other_cluster"),
-    "broker.refused": ("cluster", "broker", "addr"),
-    "connection.refused": ("peer", "reason"),
-    "connections.exhausted": ("open_descriptors_limit",),
-    "heartbeat.unknown": ("cluster", "addr"),
-    "notice.failed": ("addr",),
-    "request.denied": ("code", "peer"),
-    "request.failed": ("code", "peer", "reason"),
-    "route.missed": ("topic",),
-    "shadow.difference": ("code", "question"),
-}
-"""Kinds that a peer can repeat at will, and the fields that make two of them the same."""
 
 # An address with its port; every connection of a peer has another one.
 _ADDRESS: Final = re.compile(r"([0-9]+\.[0-9]+\.[0-9]+\.[0-9]+|\[[0-9A-Za-z:.%]+\]):[0-9]+")
@@ -131,62 +116,6 @@ class LineWriter:
         stream.flush()
 
 
-@dataclass(slots=True)
-class _Subject:
-    """When an event about this was last printed, and how many were not since."""
-
-    printed_s: float
-    held: int = 0
-
-
-@dataclass(slots=True)
-class _Kind:
-    """The subjects of one noisy kind, that printed longest ago first, and events of forgotten ones."""
-
-    subjects: OrderedDict[tuple[str, ...], _Subject] = field(default_factory=OrderedDict)
-    others: int = 0
-
-
-class Repeats:
-    """Decides which events of noisy kinds are printed: each subject once a minute, and not too many subjects.
-
-    Holds at most `SUBJECTS_PER_KIND` subjects of each kind; there must be a fixed number of kinds.
-    """
-
-    def __init__(self) -> None:
-        """Start with nothing printed."""
-        self._kinds: dict[str, _Kind] = {}
-
-    def admit(self, kind_name: str, subject: tuple[str, ...], now_s: float) -> Mapping[str, int] | None:
-        """Give fields to add to the line of an event, or None when the event is only counted.
-
-        `repeated` are events about the same subject since its last line; `others` are events about subjects
-        that got no line at all.
-        """
-        kind = self._kinds.setdefault(kind_name, _Kind())
-        seen = kind.subjects.get(subject)
-        if seen is None:
-            return _admit_new(kind, subject, now_s)
-        if now_s - seen.printed_s < REPEAT_WINDOW_S:
-            seen.held += 1
-            return None
-        kind.subjects[subject] = _Subject(now_s)
-        kind.subjects.move_to_end(subject)
-        return {"repeated": seen.held} if seen.held else {}
-
-
-def _admit_new(kind: _Kind, subject: tuple[str, ...], now_s: float) -> Mapping[str, int] | None:
-    if len(kind.subjects) >= SUBJECTS_PER_KIND:
-        oldest = next(iter(kind.subjects))
-        if now_s - kind.subjects[oldest].printed_s < REPEAT_WINDOW_S:
-            kind.others += 1
-            return None
-        kind.others += kind.subjects.pop(oldest).held
-    kind.subjects[subject] = _Subject(now_s)
-    others, kind.others = kind.others, 0
-    return {"others": others} if others else {}
-
-
 class EventLog:
     """Prints events; `publish` is what the server is given."""
 
@@ -195,36 +124,27 @@ class EventLog:
         writer: LineWriter,
         line: Callable[[Entry], str],
         level: int = logging.INFO,
-        clocks: tuple[Callable[[], float], Callable[[], float]] = (time.time, time.monotonic),
+        clock_s: Callable[[], float] = time.time,
     ) -> None:
-        """Print events of at least `level`, as `line` writes them; `clocks` are wall and steady, in seconds."""
+        """Print events of at least `level`, as `line` writes them; `clock_s` gives seconds since the epoch."""
         self._writer = writer
         self._line = line
         self._level = level
-        self._wall, self._steady = clocks
-        self._repeats = Repeats()
+        self._clock_s = clock_s
 
     def publish(self, event: Event) -> None:
-        """Print an event, or count it when the same was printed a short while ago. Never fails."""
-        if self._level > event.LEVEL:
-            return
-        fields = event.fields()
-        names = _SUBJECTS.get(event.NAME)
-        added: Mapping[str, int] | None = {}
-        if names is not None:
-            subject = tuple(_subject_part(name, fields.get(name)) for name in names)
-            added = self._repeats.admit(event.NAME, subject, self._steady())
-        if added is not None:
-            self._print(event.LEVEL, event.NAME, {**fields, **added})
-
-    def _print(self, level: int, event: str, fields: Mapping[str, object]) -> None:
-        self._writer.write(self._line(Entry(time_s=self._wall(), level=level, event=event, fields=fields)))
+        """Print an event. Never fails."""
+        if self._level <= event.LEVEL:
+            entry = Entry(time_s=self._clock_s(), level=event.LEVEL, event=event.NAME, fields=event.fields())
+            self._writer.write(self._line(entry))
 
 
 class LibraryLogHandler(logging.Handler):
     """Prints records of `logging` in the same form as events; the event is the last part of the logger's name.
 
-    Records of one place in the code are one noisy kind, as most are about what a peer did; DEBUG is not counted.
+    Records of one place in the code are one noisy kind, as most are about what a peer did; DEBUG is not counted. Those
+    with a traceback are the same when it ends at the same place: one is printed in a minute, the others are counted.
+    What was counted is printed with the next record after the minute, and when the handler is flushed.
     """
 
     def __init__(
@@ -235,22 +155,52 @@ class LibraryLogHandler(logging.Handler):
         self._writer = writer
         self._line = line
         self._steady = steady
-        self._repeats = Repeats()
+        self._repeats: Repeats[Entry] = Repeats()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one record, or count it."""
         message = record.getMessage()
-        fields: dict[str, object] = {"message": message}
-        if record.levelno > logging.DEBUG:
-            subject = (_ADDRESS.sub(r"\1", message[:LONGEST_VALUE]),)
-            added = self._repeats.admit(f"{record.pathname}:{record.lineno}", subject, self._steady())
-            if added is None:
-                return
-            fields |= added
-        if record.exc_info:
-            fields["trace"] = logging.Formatter().formatException(record.exc_info)
         event = record.name.rpartition(".")[2]
-        self._writer.write(self._line(Entry(time_s=record.created, level=record.levelno, event=event, fields=fields)))
+        fields = {"message": message[: LONGEST_VALUE + 1]}
+        entry = Entry(time_s=record.created, level=record.levelno, event=event, fields=fields)
+        if record.levelno > logging.DEBUG:
+            now_s = self._steady()
+            self._print_held(now_s)
+            told = self._repeats.admit(_kind_of(record), _subject_of(record, message), event, entry, now_s)
+            if told is None:
+                return
+            entry = _counted(told)
+        if record.exc_info:
+            trace = logging.Formatter().formatException(record.exc_info)
+            entry = dataclasses.replace(entry, fields={**entry.fields, "trace": trace})
+        self._writer.write(self._line(entry))
+
+    def flush(self) -> None:
+        """Print what was counted and not printed."""
+        with self.lock or contextlib.nullcontext():
+            self._print_held(self._steady(), 0)
+
+    def _print_held(self, now_s: float, window_s: float = REPEAT_WINDOW_S) -> None:
+        for told in self._repeats.due(now_s, window_s):
+            self._writer.write(self._line(_counted(told)))
+
+
+def _kind_of(record: logging.LogRecord) -> str:
+    return f"{record.pathname}:{record.lineno}"
+
+
+def _subject_of(record: logging.LogRecord, message: str) -> tuple[str, ...]:
+    trace = record.exc_info[2] if record.exc_info else None
+    if trace is None:
+        return (_ADDRESS.sub(r"\1", message[:LONGEST_VALUE]),)
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return (trace.tb_frame.f_code.co_filename, str(trace.tb_lineno))
+
+
+def _counted(told: Told[Entry]) -> Entry:
+    counts = {name: count for name, count in (("repeated", told.repeated), ("others", told.others)) if count}
+    return dataclasses.replace(told.item, fields={**told.item.fields, **counts}) if counts else told.item
 
 
 def configure_logging(level: int, log_format: LogFormat, stream: LineStream | None) -> EventLog:
@@ -259,8 +209,7 @@ def configure_logging(level: int, log_format: LogFormat, stream: LineStream | No
     Records of this package are printed from `level` on, those of other libraries from WARNING on. A second
     call replaces what the first one set up.
     """
-    is_text = log_format is LogFormat.TEXT or (log_format is LogFormat.AUTO and _is_terminal(stream))
-    line = text_line if is_text else json_line
+    line = line_of(log_format, stream)
     writer = LineWriter(stream)
     root = logging.getLogger()
     for handler in [each for each in root.handlers if isinstance(each, LibraryLogHandler)]:
@@ -268,6 +217,19 @@ def configure_logging(level: int, log_format: LogFormat, stream: LineStream | No
     root.addHandler(LibraryLogHandler(writer, line))
     logging.getLogger("cosmodrome").setLevel(level)
     return EventLog(writer, line, level)
+
+
+def end_logging() -> None:
+    """Print what was counted and not printed yet; call it before the stream is closed."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, LibraryLogHandler):
+            handler.flush()
+
+
+def line_of(log_format: LogFormat, stream: LineStream | None) -> Callable[[Entry], str]:
+    """Give what writes a line for a stream."""
+    is_text = log_format is LogFormat.TEXT or (log_format is LogFormat.AUTO and _is_terminal(stream))
+    return text_line if is_text else json_line
 
 
 def _is_terminal(stream: LineStream | None) -> bool:
@@ -279,12 +241,6 @@ def _is_terminal(stream: LineStream | None) -> bool:
 
 def _level_name(level: int) -> str:
     return _LEVELS.get(level) or logging.getLevelName(level)
-
-
-def _subject_part(name: str, value: object) -> str:
-    """Give what counts of a field: of a peer its host."""
-    text = str(value)[:LONGEST_VALUE]
-    return _ADDRESS.sub(r"\1", text) if name == "peer" else text
 
 
 def _plain(name: str, value: object) -> str:

@@ -31,7 +31,7 @@ def find_port_owner(port: int, proc: Path = _PROC) -> PortOwner | None:
         return None
     for process in proc.iterdir():
         if process.name.isdigit() and any(target in sockets for target in _open_files(process)):
-            return PortOwner(pid=int(process.name), command=_command(process))
+            return PortOwner(pid=int(process.name), command=command_of(process))
     return None
 
 
@@ -61,7 +61,8 @@ def _open_files(process: Path) -> Iterator[str]:
         return  # another user's process, or one that has just ended
 
 
-def _command(process: Path) -> str:
+def command_of(process: Path) -> str:
+    """Give the program of a process, given as its folder in /proc, and what it runs if that is one of RocketMQ's."""
     try:
         words = (process / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
     except OSError:

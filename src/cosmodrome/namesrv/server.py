@@ -7,20 +7,20 @@ Must not know: what any request means.
 import asyncio
 import os
 import time
-from collections.abc import Coroutine
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
-from cosmodrome.errors import RemotingError
-from cosmodrome.namesrv.admin_policy import AdminGate
+from cosmodrome.errors import ConfigError, OperatorError
 from cosmodrome.namesrv.config import NamesrvConfig
-from cosmodrome.namesrv.config_file import ConfigStore
+from cosmodrome.namesrv.config_store import ConfigStore
+from cosmodrome.namesrv.counters import Counters
 from cosmodrome.namesrv.events import (
+    ConfigReloaded,
+    ConfigReloadFailed,
     ConnectionRefused,
     ConnectionsExhausted,
-    NoticeFailed,
     Publish,
+    RequestCrashed,
     RequestFailed,
     ServerDraining,
     ServerReady,
@@ -28,9 +28,13 @@ from cosmodrome.namesrv.events import (
     ServerStopped,
     StorageFailed,
 )
-from cosmodrome.namesrv.kv_config import KVConfigStore, load_kv_config
-from cosmodrome.namesrv.live_config import LiveConfig
-from cosmodrome.namesrv.memory import WORTH_GIVING_BACK_ENTRIES, give_back
+from cosmodrome.namesrv.kv_config import KVConfigStore
+from cosmodrome.namesrv.live_config import LiveConfig, ReadAgain
+from cosmodrome.namesrv.memory import MemoryWatch
+from cosmodrome.namesrv.name_limits import NameLimits
+from cosmodrome.namesrv.notices import NoticeSender
+from cosmodrome.namesrv.options import brakes, listen_options, table_options
+from cosmodrome.namesrv.policy.admission import Admission
 from cosmodrome.namesrv.processors import Processors
 from cosmodrome.namesrv.processors.broker import BrokerProcessor
 from cosmodrome.namesrv.processors.kv_config import KVConfigProcessor
@@ -39,28 +43,23 @@ from cosmodrome.namesrv.processors.namesrv_config import NamesrvConfigProcessor
 from cosmodrome.namesrv.processors.route import RouteProcessor
 from cosmodrome.namesrv.processors.topic import TopicProcessor
 from cosmodrome.namesrv.product_environment import ProductEnvironment, address_server_url
-from cosmodrome.namesrv.routing.effects import ConnectionId, Effects, MinBrokerIdNotice
-from cosmodrome.namesrv.routing.reader import TableOptions
+from cosmodrome.namesrv.repeats import EventStream
+from cosmodrome.namesrv.routing.effects import ConnectionId, Effects
 from cosmodrome.namesrv.routing.tables import RouteTables
 from cosmodrome.namesrv.shadow.shadow import Shadow
 from cosmodrome.namesrv.shadow.tally import Report
+from cosmodrome.namesrv.stored_files import StoredFiles
 from cosmodrome.namesrv.tls_settings import ServerTls, client_tls
 from cosmodrome.namesrv.turns import Turns
-from cosmodrome.protocol.codes import RequestCode
-from cosmodrome.protocol.command import request
-from cosmodrome.protocol.ext_fields import encode_ext_fields
 from cosmodrome.transport.client import RemotingClient
-from cosmodrome.transport.connection import ConnectionOptions
-from cosmodrome.transport.dispatch import Dispatcher, Fault, Peer
-from cosmodrome.transport.entrance import EntrancePolicy
-from cosmodrome.transport.server import ListenOptions, RemotingServer
+from cosmodrome.transport.dispatch import INTERNAL, STORAGE, Dispatcher, Fault, Peer
+from cosmodrome.transport.server import RemotingServer
 from cosmodrome.transport.work_queue import Urgency, WorkQueue
 
-NOTICE_TIMEOUT_S: Final = 3.0
 DRAIN_TIMEOUT_S: Final = 5.0
 TLS_WATCH_INTERVAL_S: Final = 0.5
-MEMORY_WATCH_INTERVAL_S: Final = 2.0
-_PAUSE_NOTICED_S: Final = 1.0
+HOUSEKEEPING_INTERVAL_S: Final = 2.0
+_OWN_FAULTS: Final = {STORAGE: StorageFailed, INTERNAL: RequestCrashed}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,21 +84,25 @@ class NameServer:
         self, config: NamesrvConfig, *, config_store: ConfigStore | None = None, publish: Publish | None = None
     ) -> None:
         self._config = LiveConfig(config, config_store)
-        self._publish: Publish = publish or (lambda _: None)
-        self._tables = RouteTables(_table_options(config))
+        self._stored = StoredFiles(config, config_store)
+        self._events = EventStream(publish or (lambda _: None), time.monotonic)
+        self._admission = Admission(config, self._events.publish)
+        self._publish: Publish = self._admission.publish
+        self._tables = RouteTables(table_options(config))
         self._client = RemotingClient()
         self._tls: ServerTls | None = None
         self._server: RemotingServer | None = None
         self._server_to_stop: RemotingServer | None = None
         self._shadow: Shadow | None = None
         self._work = WorkQueue()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._turns: Turns | None = None
+        self._notices = NoticeSender(self._client, config.serialize_type, self._publish)
         self._scan: asyncio.TimerHandle | None = None
         self._scan_interval_ms = 0
-        self._given_back_at = 0
+        self._memory = MemoryWatch()
         self._ready: asyncio.TimerHandle | None = None
         self._tls_watch: asyncio.TimerHandle | None = None
-        self._memory_watch: asyncio.TimerHandle | None = None
+        self._housekeeping: asyncio.TimerHandle | None = None
         self._started_s = 0.0
         self._is_stopping = False
 
@@ -113,24 +116,35 @@ class NameServer:
 
         Raises:
             BindError: The address could not be had.
-            StorageError: A file of ours cannot be used.
+            StorageError: A file of ours cannot be used, or another server uses it.
             TlsError: A certificate or key cannot be used.
-            ConfigError: `tls.config.file` cannot be used.
+            ConfigError: `tls.config.file` or `aclFile` cannot be used.
         """
+        kv_config = self._stored.open(time.time_ns() // 1_000_000)
+        try:
+            await self._start(kv_config)
+        except BaseException:
+            self._stored.close()
+            raise
+
+    async def _start(self, kv_config: KVConfigStore) -> None:
         config = self._config.current
-        kv_config = load_kv_config(Path(config.kv_config_path), time.time_ns() // 1_000_000)
+        kv_config.limits = config.kv_limits
+        self._admission.start()
         tls = self._tls = ServerTls(config)
         self._client = RemotingClient(tls=client_tls(config))
+        self._notices = NoticeSender(self._client, config.serialize_type, self._publish)
         self._started_s = asyncio.get_running_loop().time()
         dispatcher = self._dispatcher(kv_config)
         dispatcher.on_fault = self._request_failed
         self._server = RemotingServer(
             dispatcher,
-            _listen_options(config, tls.policy),
+            listen_options(config, tls.policy),
             self._connection_lost,
-            lambda peer, reason: self._publish(ConnectionRefused(peer=peer.address, reason=reason)),
+            lambda peer, cause, reason: self._publish(ConnectionRefused(peer=peer.address, cause=cause, reason=reason)),
             lambda limit: self._publish(ConnectionsExhausted(open_descriptors_limit=limit)),
         )
+        self._server.pauses.subscribe(self._forgive_pause)
         await self._server.start()
         self._server_to_stop = self._server
         if self._shadow is not None:
@@ -139,8 +153,9 @@ class NameServer:
         self._config.subscribe(self._config_changed)
         self._schedule_scan()
         self._watch_tls_files()
-        self._give_memory_back()
+        self._keep_house()
         self._publish(ServerStarted(address=self.address, pid=os.getpid()))
+        self._admission.listening(self.address)
         self._announce_ready()
 
     async def stop(self, reason: str = "stopped") -> StopSummary:
@@ -156,7 +171,7 @@ class NameServer:
             server.dispatcher.is_draining = True
             await asyncio.sleep(config.shutdown_wait_time_seconds)
         self._is_stopping = True
-        for timer in (self._scan, self._ready, self._tls_watch, self._memory_watch):
+        for timer in (self._scan, self._ready, self._tls_watch, self._housekeeping):
             if timer is not None:
                 timer.cancel()
         await server.stop_listening()
@@ -164,9 +179,28 @@ class NameServer:
         await server.close()
         if self._shadow is not None:
             await self._shadow.stop()
-        await self._stop_sending()
+        await self._notices.stop()
+        await self._client.close()
+        await self._admission.close()
+        self._stored.close()
+        self._events.flush()
         self._publish(ServerStopped(reason=reason))
         return StopSummary(brokers=brokers, clients=connections - brokers, finished_requests=finished)
+
+    async def reload(self, read: ReadAgain) -> None:
+        """Take over what `read` gives, as far as it can change while running, or nothing of it when it raises OperatorError."""
+        try:
+            applied, restart = await self._config.reload(read)
+        except OperatorError as error:
+            refused = error.keys if isinstance(error, ConfigError) else ()
+            self._publish(ConfigReloadFailed(refused=refused, reason=error.what))
+        else:
+            self._publish(ConfigReloaded(applied=applied, restart=restart))
+
+    @property
+    def counters(self) -> Counters:
+        """How often what went wrong since this object was made."""
+        return self._events.counters
 
     def shadow_report(self) -> Report | None:
         """Give what shadow mode has found so far; None without it, and before the start."""
@@ -187,7 +221,7 @@ class NameServer:
         return Processors(
             route=route,
             broker=BrokerProcessor(tables, kv_config, config, _steady_ms, self._carry_out),
-            topic=TopicProcessor(tables, self._carry_out),
+            topic=TopicProcessor(tables, self._carry_out, config.started_with.body_limits),
             listing=ListingProcessor(tables.read, config),
             kv_config=KVConfigProcessor(kv_config, self._publish),
             namesrv_config=NamesrvConfigProcessor(config, self._publish),
@@ -195,22 +229,21 @@ class NameServer:
 
     def _dispatcher(self, kv_config: KVConfigStore) -> Dispatcher:
         config = self._config.started_with
-        turns = Turns(self._work, self._tables.read.topic_count)
-        processors = self._gate().guarded(turns.taking(self._processors(kv_config).by_code()))
+        families = self._processors(kv_config)
+        turns = self._turns = Turns(
+            self._work,
+            self._tables.read.topic_count,
+            families.broker,
+            lambda: self._server,
+            brakes(config, self._publish),
+        )
+        limited = NameLimits(config.max_name_length).guarded(turns.taking(families.by_code()))
+        processors = self._admission.guarding(limited, kv_config, self._config, self._tables.read)
         if config.shadow is None:
             return Dispatcher(processors)
         client = RemotingClient(tls=client_tls(config))
         self._shadow = Shadow(config.shadow, client, processors, self._publish)
         return self._shadow.dispatcher
-
-    def _gate(self) -> AdminGate:
-        config = self._config.started_with
-        return AdminGate(
-            config.admin_policy,
-            config.admin_allow,
-            lambda connection_id: self._tables.is_broker_connection(ConnectionId(connection_id)),
-            self._publish,
-        )
 
     def _product_environment(self) -> ProductEnvironment:
         def url() -> str:
@@ -220,52 +253,51 @@ class NameServer:
         return ProductEnvironment(self._client, url, os.environ.get("NAMESRV_ADDR", ""))
 
     def _elapsed_s(self) -> float:
+        """Seconds since the start in which brokers could register."""
+        if self._server is not None:
+            self._server.pauses.look()
         return asyncio.get_running_loop().time() - self._started_s
+
+    def _forgive_pause(self, pause_s: float) -> None:
+        """Count a time in which this process did not run neither as silence of brokers nor as a chance to register."""
+        self._started_s += pause_s
+        self._tables.postpone_expiry(int(pause_s * 1000), _steady_ms())
 
     def _carry_out(self, effects: Effects) -> None:
         for event in effects.events:
             self._publish(event)
         for notice in effects.notices:
-            for receiver in notice.receivers:
-                self._spawn(self._send_notice(notice, receiver))
+            self._notices.send(notice)
         if self._server is not None:
             for connection in effects.close:
                 self._server.close_connection(connection)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _send_notice(self, notice: MinBrokerIdNotice, receiver: str) -> None:
-        """Tell one broker; that another one does not listen must not matter to it."""
-        command = request(RequestCode.NOTIFY_MIN_BROKER_ID_CHANGE, encode_ext_fields(notice.header), is_oneway=True)
-        command = command._replace(serialize_type=self._config.started_with.serialize_type)
-        try:
-            await self._client.send_oneway(receiver, command, NOTICE_TIMEOUT_S)
-        except RemotingError as error:
-            self._publish(NoticeFailed(broker=notice.broker_name, addr=receiver, reason=str(error)))
-
-    async def _stop_sending(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        await self._client.close()
-
     def _request_failed(self, fault: Fault) -> None:
-        event = StorageFailed if fault.is_ours else RequestFailed
-        request = fault.request
-        self._publish(event(code=request.code, peer=fault.peer.address, opaque=request.opaque, reason=fault.reason))
+        event = _OWN_FAULTS.get(fault.cause, RequestFailed)
+        peer, request = fault.peer, fault.request
+        self._publish(
+            event(code=request.code, peer=peer.address, opaque=request.opaque, cause=fault.cause, reason=fault.reason)
+        )
 
     def _connection_lost(self, peer: Peer) -> None:
         """Unregister its brokers in their turn: a thousand may go at once, and routes must be answered meanwhile.
 
-        A registration of this connection may itself still wait for its turn, which is before.
+        A registration of this connection may itself still wait for its turn, which is before. Brokers that lost
+        patience in a time in which this process did not run are given time to come back; those that do not come are
+        gone then, or when they have been silent for too long.
         """
         connection = ConnectionId(peer.connection_id)
+        if self._turns is not None:
+            self._turns.peer_gone(connection)
         if len(self._work) or self._tables.is_broker_connection(connection):
-            self._work.add(lambda: self._unregister_brokers_of(connection), Urgency.CHANGE)
+            grace_s = 0.0 if self._server is None else self._server.pauses.grace_s()
+            if grace_s > 0:
+                asyncio.get_running_loop().call_later(grace_s, self._unregister_in_turn, connection)
+            else:
+                self._unregister_in_turn(connection)
+
+    def _unregister_in_turn(self, connection: ConnectionId) -> None:
+        self._work.add(lambda: self._unregister_brokers_of(connection), Urgency.CHANGE)
 
     def _unregister_brokers_of(self, connection: ConnectionId) -> None:
         if not self._is_stopping:
@@ -277,19 +309,21 @@ class NameServer:
         self._scan = loop.call_at(loop.time() + self._scan_interval_ms / 1000, self._expire_brokers)
 
     def _expire_brokers(self) -> None:
-        late_s = 0.0 if self._scan is None else asyncio.get_running_loop().time() - self._scan.when()
-        if late_s > _PAUSE_NOTICED_S:
-            self._tables.postpone_expiry(int(late_s * 1000))
-        self._carry_out(self._tables.expire(_steady_ms()))
+        """Unregister silent brokers, after the registrations that wait for their turn: theirs may be among them."""
+        if self._server is not None:
+            self._server.pauses.look()
+        self._work.add(self._expire_silent, Urgency.CHANGE)
         self._schedule_scan()
 
-    def _give_memory_back(self) -> None:
-        """Shrink with the tables, when they have dropped a lot since the last time."""
-        dropped = self._tables.dropped_count
-        if dropped - self._given_back_at >= WORTH_GIVING_BACK_ENTRIES:
-            self._given_back_at = dropped
-            give_back()
-        self._memory_watch = asyncio.get_running_loop().call_later(MEMORY_WATCH_INTERVAL_S, self._give_memory_back)
+    def _expire_silent(self) -> None:
+        if not self._is_stopping:
+            self._carry_out(self._tables.expire(_steady_ms()))
+
+    def _keep_house(self) -> None:
+        """Tell what was held back, and give back memory that is free."""
+        self._events.sweep()
+        self._memory.look(self._tables.dropped_count, 0 if self._server is None else self._server.released_bytes)
+        self._housekeeping = asyncio.get_running_loop().call_later(HOUSEKEEPING_INTERVAL_S, self._keep_house)
 
     def _watch_tls_files(self) -> None:
         if self._tls is not None and self._tls.has_files:
@@ -298,13 +332,14 @@ class NameServer:
 
     def _announce_ready(self) -> None:
         config = self._config.current
-        wait_s = config.wait_seconds_for_service if config.need_wait_for_service else 0
-        self._ready = asyncio.get_running_loop().call_later(
-            wait_s, lambda: self._publish(ServerReady(address=self.address))
-        )
+        left_s = config.wait_seconds_for_service - self._elapsed_s() if config.need_wait_for_service else 0
+        if left_s > 0:
+            self._ready = asyncio.get_running_loop().call_later(left_s, self._announce_ready)
+        else:
+            self._publish(ServerReady(address=self.address))
 
     def _config_changed(self, config: NamesrvConfig) -> None:
-        options = _table_options(config)
+        options = table_options(config)
         if options != self._tables.options:
             self._tables.set_options(options)
         if self._server is not None:
@@ -312,32 +347,6 @@ class NameServer:
         if self._scan is not None and config.scan_not_active_broker_interval != self._scan_interval_ms:
             self._scan.cancel()
             self._schedule_scan()
-
-
-def _table_options(config: NamesrvConfig) -> TableOptions:
-    return TableOptions(
-        support_acting_master=config.support_acting_master,
-        notify_min_broker_id_changed=config.notify_min_broker_id_changed,
-        delete_topic_with_broker_registration=config.delete_topic_with_broker_registration,
-    )
-
-
-def _listen_options(config: NamesrvConfig, entrance: EntrancePolicy) -> ListenOptions:
-    return ListenOptions(
-        host=config.bind_address,
-        port=config.listen_port,
-        backlog=config.server_socket_backlog,
-        max_idle_s=config.server_channel_max_idle_time_seconds,
-        greeting_timeout_s=config.greeting_timeout_seconds,
-        connection=ConnectionOptions(
-            max_frame_bytes=config.frame_max_length,
-            send_buffer_bytes=config.server_socket_snd_buf_size,
-            receive_buffer_bytes=config.server_socket_rcv_buf_size,
-            high_water_bytes=config.write_buffer_high_water_mark,
-            low_water_bytes=config.write_buffer_low_water_mark,
-            entrance=entrance,
-        ),
-    )
 
 
 def _steady_ms() -> int:

@@ -66,7 +66,8 @@ def require(header: Any, *names: str) -> None:
     for name in names:
         if getattr(header, name) is None:
             wire = next(wire for field, wire, _ in _layout(type(header)) if field == name)
-            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, f"the custom field <{wire}> is null")
+            remark = f"the custom field <{wire}> is null"
+            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, remark, cause="missing_field")
 
 
 def _to_int(text: str) -> int | None:

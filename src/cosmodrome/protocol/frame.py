@@ -1,17 +1,20 @@
 """Length-prefixed frames of the remoting protocol.
 
-Owns: where one frame ends and the next begins; the frame size limit; the split of header and body.
+Owns: where one frame ends and the next begins; the limits of a frame and of its header; the split of header and body.
 Must not know: what a header or a body means (command.py); where bytes come from (transport/).
 """
 
 import struct
 from typing import Final, NamedTuple
 
-from cosmodrome.errors import FrameTooLargeError, MalformedFrameError
+from cosmodrome.errors import FrameTooLargeError, HeaderTooLargeError, MalformedFrameError
 from cosmodrome.protocol.codes import SerializeType
 
 DEFAULT_MAX_FRAME_BYTES: Final = 16 * 1024 * 1024
 """Counts the length field itself, as Java's `com.rocketmq.remoting.frameMaxLength` does."""
+
+DEFAULT_MAX_HEADER_BYTES: Final = 1024 * 1024
+"""Headers of brokers and clients have some hundred bytes; only a KV value, which travels in one, is ever longer."""
 
 _LENGTH: Final = struct.Struct(">i")
 _LENGTHS: Final = struct.Struct(">iI")
@@ -37,10 +40,13 @@ class FrameDecoder:
     Memory held is what was received and not yet taken, never what a length field promises.
     """
 
-    __slots__ = ("_buffer", "_max_frame_bytes", "_offset")
+    __slots__ = ("_buffer", "_max_frame_bytes", "_max_header_bytes", "_offset")
 
-    def __init__(self, max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:
+    def __init__(
+        self, max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES, max_header_bytes: int = DEFAULT_MAX_HEADER_BYTES
+    ) -> None:
         self._max_frame_bytes = max_frame_bytes
+        self._max_header_bytes = max_header_bytes
         self._buffer: bytes | bytearray = b""
         self._offset = 0
 
@@ -66,7 +72,8 @@ class FrameDecoder:
 
         Raises:
             FrameTooLargeError: A length prefix exceeds the limit; raised as soon as the prefix is here.
-            MalformedFrameError: Lengths contradict each other, or the type byte is unknown. In both cases the
+            HeaderTooLargeError: The header's length exceeds its limit; raised as soon as that length is here.
+            MalformedFrameError: Lengths contradict each other, or the type byte is unknown. In all cases the
                 position in the stream is lost: close the connection, never use this decoder again.
         """
         buffer, start = self._buffer, self._offset
@@ -83,12 +90,17 @@ class FrameDecoder:
         header_length = word & _HEADER_LENGTH_MASK
         if header_length > length - _WORD_BYTES:
             raise MalformedFrameError(f"bad header length {header_length} in a frame of {length} bytes")
+        if header_length > self._max_header_bytes:
+            raise HeaderTooLargeError(header_length, self._max_header_bytes)
         if available < length + _WORD_BYTES:
             return None
         header_start = start + 2 * _WORD_BYTES
         body_start = header_start + header_length
         end = start + _WORD_BYTES + length
-        self._offset = end
+        if end == len(buffer):  # what was a big frame is not kept until the peer's next one
+            self._buffer, self._offset = b"", 0
+        else:
+            self._offset = end
         if isinstance(buffer, bytes):
             return Frame(serialize_type, buffer[header_start:body_start], buffer[body_start:end])
         with memoryview(buffer) as view:

@@ -22,6 +22,8 @@ class Greeting(Enum):
 
 
 _TLS_HANDSHAKE: Final = b"\x16"
+_TLS_RECORD_HEADER_BYTES: Final = 5
+_LONGEST_TLS_RECORD: Final = 2**14
 PROXY_V2_SIGNATURE: Final = b"\r\n\r\n\0\r\nQUIT\n"
 _HTTP_METHODS: Final = (b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"OPTIONS", b"PATCH", b"CONNECT", b"TRACE")
 
@@ -55,3 +57,14 @@ def recognise(data: bytes) -> Greeting | None:
             return greeting
         is_prefix_begun = is_prefix_begun or prefix.startswith(data)
     return None if is_prefix_begun else Greeting.REMOTING
+
+
+def is_record_begun(data: bytes) -> bool:
+    """Tell whether bytes are the beginning of a TLS record in the clear, and not all of it.
+
+    What is no such record, by its version or length, does not get better by waiting: it is not begun.
+    """
+    if len(data) < _TLS_RECORD_HEADER_BYTES:
+        return data[1:2] in (b"", b"\3")
+    length = int.from_bytes(data[3:5], "big")
+    return data[1] == 3 and length <= _LONGEST_TLS_RECORD and len(data) < _TLS_RECORD_HEADER_BYTES + length

@@ -1,6 +1,6 @@
 """What both header codecs carry.
 
-Owns: the header's fields, and the ranges that both codecs share.
+Owns: the header's fields, and the ranges and the limit that both codecs share.
 Must not know: how either codec writes them.
 """
 
@@ -11,6 +11,8 @@ from cosmodrome.protocol.codes import LanguageCode
 
 INT32_MIN: Final = -(2**31)
 INT32_MAX: Final = 2**31 - 1
+MAX_FIELDS: Final = 1024
+"""Entries of extFields. The longest request of any release, a registration, has fifteen, and tools add a few."""
 
 
 class Header(NamedTuple):

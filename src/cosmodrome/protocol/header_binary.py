@@ -10,21 +10,22 @@ from typing import Final
 
 from cosmodrome.errors import MalformedHeaderError
 from cosmodrome.protocol.codes import LanguageCode
-from cosmodrome.protocol.header import LANGUAGES_BY_CODE, Header
+from cosmodrome.protocol.header import LANGUAGES_BY_CODE, MAX_FIELDS, Header
 
 _FIXED: Final = struct.Struct(">hbhiii")  # code, language, version, opaque, flag, remark length
 _INT: Final = struct.Struct(">i")
 _SHORT: Final = struct.Struct(">h")
 _SHORT_MAX: Final = 2**15 - 1
 _MINIMUM_BYTES: Final = _FIXED.size + _INT.size
+_SMALLEST_ENTRY_BYTES: Final = _SHORT.size + _INT.size
 
 
 def decode_header(data: bytes) -> Header:
     """Read a header. Text of length 0 is null, as in Java; of fields sent twice the last one counts.
 
     Raises:
-        MalformedHeaderError: A length is negative or reaches beyond its part, or bytes are left over inside
-            the fields. Bytes behind the fields are ignored.
+        MalformedHeaderError: A length is negative or reaches beyond its part, bytes are left over inside the
+            fields, or there are more than MAX_FIELDS of them. Bytes behind the fields are ignored.
     """
     if len(data) < _MINIMUM_BYTES:
         raise MalformedHeaderError(f"a binary header has at least {_MINIMUM_BYTES} bytes, this one {len(data)}")
@@ -59,6 +60,8 @@ def encode_header(header: Header) -> bytes:
 
 
 def _decode_ext_fields(data: bytes, position: int, end: int) -> dict[str, str | None]:
+    if end - position > MAX_FIELDS * _SMALLEST_ENTRY_BYTES:
+        _check_count(data, position, end)
     fields: dict[str, str | None] = {}
     while position < end:
         key, position = _decode_text(data, position, end, _SHORT)
@@ -66,6 +69,16 @@ def _decode_ext_fields(data: bytes, position: int, end: int) -> dict[str, str | 
         if key is not None:
             fields[key] = value
     return fields
+
+
+def _check_count(data: bytes, position: int, end: int) -> None:
+    for _ in range(MAX_FIELDS):
+        if position >= end:
+            return
+        for prefix in (_SHORT, _INT):
+            _, position = _decode_text(data, position, end, prefix)
+    if position < end:
+        raise MalformedHeaderError(f"more than {MAX_FIELDS} header fields")
 
 
 def _decode_text(data: bytes, position: int, end: int, prefix: struct.Struct) -> tuple[str | None, int]:

@@ -11,7 +11,7 @@ import msgspec
 
 from cosmodrome.errors import MalformedBodyError, MalformedHeaderError
 from cosmodrome.protocol.codes import LanguageCode
-from cosmodrome.protocol.header import INT32_MAX, INT32_MIN, LANGUAGES_BY_CODE, LANGUAGES_BY_NAME, Header
+from cosmodrome.protocol.header import INT32_MAX, INT32_MIN, LANGUAGES_BY_CODE, LANGUAGES_BY_NAME, MAX_FIELDS, Header
 from cosmodrome.protocol.json_dialects import json_text, parse_lenient, to_int32
 
 _Int32 = Annotated[int, msgspec.Meta(ge=INT32_MIN, le=INT32_MAX)]
@@ -26,7 +26,7 @@ class _UsualHeader(msgspec.Struct, rename="camel", gc=False):
     version: _Int32 = 0
     language: str = "JAVA"
     remark: str | None = None
-    ext_fields: dict[str, str | None] | None = None
+    ext_fields: Annotated[dict[str, str | None], msgspec.Meta(max_length=MAX_FIELDS)] | None = None
 
 
 _decode_usual: Final = msgspec.json.Decoder(_UsualHeader).decode
@@ -39,7 +39,7 @@ def decode_header(data: bytes) -> Header:
     A header without `opaque` counts as 0 (Java takes a number of its own, which correlates with nothing).
 
     Raises:
-        MalformedHeaderError: Not a JSON object, or a number outside int32.
+        MalformedHeaderError: Not a JSON object, a number outside int32, or more than MAX_FIELDS fields.
     """
     try:
         usual = _decode_usual(data)
@@ -124,4 +124,6 @@ def _ext_fields(value: Any) -> dict[str, str | None] | None:
         return None
     if not isinstance(value, dict):
         raise MalformedHeaderError("extFields is not an object")
+    if len(value) > MAX_FIELDS:
+        raise MalformedHeaderError(f"more than {MAX_FIELDS} header fields")
     return {key: _optional_text(member) for key, member in value.items()}

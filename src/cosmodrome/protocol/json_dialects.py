@@ -11,11 +11,15 @@ from typing import Any, Final
 
 import msgspec
 
-from cosmodrome.errors import MalformedBodyError
+from cosmodrome.errors import BodyLimitError, MalformedBodyError
 from cosmodrome.protocol.json_lenient import LENIENT_MAX_BYTES, parse_lenient_text
 
+MAX_VALUES: Final = 1_000_000
+"""Values in one document that is read without knowing its form; an empty object takes 21 times its text in memory.
+The largest table that fits a frame has 900,000."""
 _NUMBER_MAX_CHARACTERS: Final = 64
 _TEXT_OR_BARE_KEY: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|([{,])(-?[0-9]+)(?=:)')
+_PLACE: Final = re.compile(r"\(byte ([0-9]+)\)$")
 _NUMBER_TEXT: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 _INT32_RANGE: Final = range(-(2**31), 2**31)
 _INT64_RANGE: Final = range(-(2**63), 2**63)
@@ -49,21 +53,37 @@ def integer_keyed(mapping: Mapping[int, Any], dialect: JsonDialect) -> msgspec.R
     return msgspec.Raw(b"{%b}" % b",".join(members))
 
 
-def parse_lenient(data: bytes) -> Any:
+def parse_lenient(data: bytes, max_values: int = MAX_VALUES) -> Any:
     """Read a JSON document of any dialect that fastjson reads; integer keys become strings.
 
-    Standard JSON may have any size. What only fastjson reads (bare keys, single quotes, comments, stray commas,
+    Standard JSON may have any size and `max_values` values. What only fastjson reads (bare keys, single quotes, comments, stray commas,
     a byte order mark) may have at most LENIENT_MAX_BYTES: only people write it, and reading it is slow.
 
     Raises:
         MalformedBodyError: Not readable, too deeply nested, or too large for its dialect. An empty document too.
+        BodyLimitError: It may hold more than `max_values` values.
     """
+    _check_values(data, max_values)
     try:
         return _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         if len(data) > LENIENT_MAX_BYTES:
-            raise MalformedBodyError(f"not standard JSON: {error}") from error
+            raise _not_standard(error) from error
     return parse_lenient_text(data.decode("utf-8", "replace"))
+
+
+def _check_values(data: bytes, max_values: int) -> None:
+    """Every value but the first stands behind a comma or an opening bracket; texts may hold more of them."""
+    if len(data) > max_values and data.count(b",") + data.count(b"[") + data.count(b"{") >= max_values:
+        raise BodyLimitError(f"more than {max_values} values in one document")
+
+
+def _not_standard(error: Exception) -> MalformedBodyError:
+    """Say what is wrong in words of ours; the reader's own name its types."""
+    if isinstance(error, RecursionError):
+        return MalformedBodyError("nested too deeply")
+    place = _PLACE.search(str(error))
+    return MalformedBodyError(f"not standard JSON{'' if place is None else f' at byte {place[1]}'}")
 
 
 def parse_integer_keyed(data: bytes) -> Any:

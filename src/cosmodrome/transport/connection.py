@@ -6,27 +6,27 @@ Must not know: what requests mean; the other connections.
 
 import asyncio
 import logging
-import socket
-import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
-from cosmodrome.errors import GreetingRefusedError, ProtocolError
+from cosmodrome.errors import GreetingRefusedError, PeerLimitError, ProtocolError
 from cosmodrome.protocol.codes import ResponseCode
 from cosmodrome.protocol.command import RemotingCommand, decode_command, encode_command, response_to
-from cosmodrome.protocol.frame import DEFAULT_MAX_FRAME_BYTES, FrameDecoder
+from cosmodrome.protocol.frame import DEFAULT_MAX_FRAME_BYTES, DEFAULT_MAX_HEADER_BYTES, FrameDecoder
 from cosmodrome.transport.dispatch import Answer, Peer
 from cosmodrome.transport.entrance import Entrance, EntrancePolicy
+from cosmodrome.transport.limits import PeerLimits
+from cosmodrome.transport.presence import Presence, presence_of
+from cosmodrome.transport.sockets import format_address, reset_when_closed, set_socket_options
 
 logger = logging.getLogger(__name__)
 
 _FLUSH_BYTES: Final = 64 * 1024
+BURST_FRAMES: Final = 32
+"""Requests of one peer that are answered before others have their turn: about a millisecond."""
 _CLOSE_TIMEOUT_S: Final = 5.0
 _LONGEST_REMARK: Final = 1000
-_KEEP_ALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
-"""How soon a vanished host is noticed: seconds, seconds, probes, and milliseconds for what was sent; where known."""
-_LINGER_RESET: Final = struct.pack("ii", 1, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +34,7 @@ class ConnectionOptions:
     """The limits of one connection. Sizes of 0 leave the system's or asyncio's default."""
 
     max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES
+    max_header_bytes: int = DEFAULT_MAX_HEADER_BYTES
     send_buffer_bytes: int = 0
     receive_buffer_bytes: int = 0
     high_water_bytes: int = 0
@@ -56,12 +57,25 @@ class ConnectionOwner(Protocol):
     def protocol_error(self, connection: "Connection", error: ProtocolError) -> None:
         """Take note that a peer does not speak the protocol."""
 
+    def still_unproven(self, connection: "Connection") -> None:
+        """Take note of bytes of a peer that has not sent a whole frame yet."""
+
+    def proven(self, connection: "Connection") -> None:
+        """Take note that a peer has sent its first whole frame."""
+
+    def writing_paused(self, connection: "Connection") -> None:
+        """Take note that a peer does not take its answers."""
+
+    def writing_resumed(self, connection: "Connection") -> None:
+        """Take note that a peer takes its answers again."""
+
 
 class Connection(asyncio.Protocol):
     """Requests of one peer, answered in the order in which they came.
 
     While the peer does not read, nothing more is read from it and nothing more is answered: what it costs is
-    the transport's high-water mark, one burst of answers, and what it had sent by then.
+    the transport's high-water mark, one burst of answers (64 KiB and one answer), and what it had sent by then.
+    There is no timer of each connection: its owner asks those that are `is_awaited` from time to time.
     """
 
     __slots__ = (
@@ -72,8 +86,11 @@ class Connection(asyncio.Protocol):
         "_has_peer_finished",
         "_is_closing",
         "_is_paused",
+        "_is_proven",
         "_options",
         "_owner",
+        "_pace_base",
+        "_pace_since_s",
         "_task",
         "_transport",
         "entering_since_s",
@@ -84,7 +101,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, owner: ConnectionOwner, connection_id: int, options: ConnectionOptions) -> None:
         self._owner = owner
         self._options = options
-        self._decoder = FrameDecoder(options.max_frame_bytes)
+        self._decoder = FrameDecoder(options.max_frame_bytes, options.max_header_bytes)
         self._entrance: Entrance | None = Entrance(options.entrance)
         self._transport: asyncio.Transport | None = None
         self._clock: Callable[[], float] = asyncio.get_running_loop().time
@@ -92,6 +109,10 @@ class Connection(asyncio.Protocol):
         self._closing: asyncio.TimerHandle | None = None
         self._is_paused = False
         self._is_closing = False
+        self._is_proven = False
+        self._pace_since_s: float | None = None
+        self._pace_base = 0
+        """From when on progress is measured (of taking answers while paused, else of a frame), and bytes by then."""
         self._has_peer_finished = False
         self.peer = Peer(connection_id, "unknown")
         self.last_active_s = self._clock()
@@ -103,6 +124,12 @@ class Connection(asyncio.Protocol):
         """The request that is being worked on, if any; its end is the end of its answer."""
         return self._task
 
+    @property
+    def presence(self) -> Presence:
+        """Whether the peer still waits for its answers; looked up, since nothing is read while one is in work."""
+        sock = None if self._transport is None else self._transport.get_extra_info("socket")
+        return Presence.GONE if sock is None else presence_of(sock)
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         stream = cast("asyncio.Transport", transport)  # uvloop's is one in all but its base class
@@ -111,22 +138,25 @@ class Connection(asyncio.Protocol):
         self.peer = Peer(self.peer.connection_id, address, address)
         sock = stream.get_extra_info("socket")
         if sock is not None:
-            _set_socket_options(sock, self._options)
+            set_socket_options(sock, self._options.send_buffer_bytes, self._options.receive_buffer_bytes)
         if self._options.high_water_bytes and self._options.low_water_bytes:
             stream.set_write_buffer_limits(self._options.high_water_bytes, self._options.low_water_bytes)
         self._owner.connection_made(self)
 
     def data_received(self, data: bytes) -> None:
-        """Take what the peer sent."""
-        self.last_active_s = self._clock()
+        """Take what the peer sent. Pieces of a greeting, a handshake or a TLS record are no sign of activity."""
+        now_s = self._clock()
         if self._entrance is not None:
-            data = self._let_in(self._entrance, data)
+            data = self._let_in(self._entrance, data, now_s)
         if data:
+            self.last_active_s = now_s
+            if not self._is_proven:
+                self._owner.still_unproven(self)
             self._decoder.feed(data)
             if self._task is None and not self._is_paused:
                 self._answer_frames()
 
-    def _let_in(self, entrance: Entrance, data: bytes) -> bytes:
+    def _let_in(self, entrance: Entrance, data: bytes, now_s: float) -> bytes:
         """Pass bytes through the layers below the frames, and give what is for the frames."""
         try:
             admitted = entrance.receive(data)
@@ -141,7 +171,7 @@ class Connection(asyncio.Protocol):
         if not entrance.is_waiting or admitted.end is not None:
             self.entering_since_s = None
         elif self.entering_since_s is None:
-            self.entering_since_s = self.last_active_s
+            self.entering_since_s = now_s
         if entrance.source and self.peer.address == self.peer.socket_address:
             self.peer = self.peer._replace(address=entrance.source)
         if entrance.is_bare:
@@ -177,13 +207,17 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Stop reading: the peer does not take its answers."""
         self._is_paused = True
+        self._pace_since_s, self._pace_base = self._clock(), self.unsent_bytes
+        self._owner.writing_paused(self)
         if self._transport is not None and not self._is_closing:
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
         """Go on: the peer has taken its answers."""
         self._is_paused = False
+        self._pace_since_s = None
         self.last_active_s = self._clock()
+        self._owner.writing_resumed(self)
         if self._transport is None or self._is_closing:
             return
         if self._task is None:
@@ -211,19 +245,68 @@ class Connection(asyncio.Protocol):
             return
         sock = self._transport.get_extra_info("socket")
         if sock is not None and sock.fileno() >= 0:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
+            reset_when_closed(sock)
         self._transport.abort()
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the peer is in the middle of something that it should come to the end of."""
+        return self._pace_since_s is not None or self.entering_since_s is not None
+
+    @property
+    def unsent_bytes(self) -> int:
+        """How many bytes of answers wait for the peer to take them."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    @property
+    def held_bytes(self) -> int:
+        """How many bytes of its peer's, or for its peer, are kept; for the latter, as many as when it stopped reading."""
+        return self._decoder.buffered_bytes + (self._pace_base if self._is_paused else 0)
+
+    def check_pace(self, now_s: float, limits: PeerLimits) -> PeerLimitError | None:
+        """Say what the peer takes too long for, if anything. A frame or answers that move on get as long again."""
+        if self.entering_since_s is not None and not self._is_closing:
+            return limits.check_greeting(now_s - self.entering_since_s)
+        if self._pace_since_s is None or self._is_closing:
+            return None
+        elapsed_s = now_s - self._pace_since_s
+        if self._is_paused:
+            left = self.unsent_bytes
+            timeout_s, error = limits.write_timeout_s, limits.check_taking(elapsed_s, self._pace_base - left, left)
+        else:
+            left = self._decoder.buffered_bytes
+            timeout_s, error = limits.frame_timeout_s, limits.check_frame(elapsed_s, left - self._pace_base)
+        if error is None and 0 < timeout_s < elapsed_s:
+            self._pace_since_s, self._pace_base = now_s, left
+            self.last_active_s = now_s
+        return error
+
+    def forgive_pause(self, pause_s: float, now_s: float) -> None:
+        """Count a time in which this process did not run for nothing here; it is over now."""
+        self.last_active_s = max(self.last_active_s, min(self.last_active_s + pause_s, now_s))
+        if self.entering_since_s is not None:
+            self.entering_since_s = min(self.entering_since_s + pause_s, now_s)
+        if self._pace_since_s is not None:
+            self._pace_since_s = min(self._pace_since_s + pause_s, now_s)
+
     def _answer_frames(self) -> None:
-        """Answer the frames that are here, until one must wait, the peer stops reading, or bytes are missing."""
+        """Answer the frames that are here, until one must wait, the peer stops reading, or bytes are missing.
+
+        A peer that has sent many takes turns with the others.
+        """
         answers: list[bytes] = []
-        size = 0
+        size = count = 0
         try:
             while self._task is None and not self._is_paused and not self._is_closing:
                 frame = self._decoder.next_frame()
                 if frame is None:
+                    self._await_rest()
                     break
+                self._pace_since_s = None
                 encoded = self._answer(decode_command(frame))
+                count += 1
+                if count >= BURST_FRAMES and self._task is None and self._decoder.buffered_bytes:
+                    self._hold_back(self._rest_of_burst())
                 if encoded is None:
                     continue
                 answers.append(encoded)
@@ -237,14 +320,22 @@ class Connection(asyncio.Protocol):
             return
         self._write(answers)
 
+    def _await_rest(self) -> None:
+        """Note since when a frame that has begun waits for its rest, unless that is noted already."""
+        if self._pace_since_s is None and (begun := self._decoder.buffered_bytes):
+            self._pace_since_s, self._pace_base = self.last_active_s, begun
+
     def _answer(self, request: RemotingCommand) -> bytes | None:
         """Give the encoded answer; None when there is none (oneway, a response, or one that is still in work)."""
+        if not self._is_proven:
+            self._is_proven = True
+            self._owner.proven(self)
         if request.is_response:
             logger.debug("response %d of %s answers nothing that we asked", request.opaque, self.peer.address)
             return None
         answer = self._owner.dispatch(request, self.peer)
         if not isinstance(answer, RemotingCommand):
-            self._wait_for(answer, request)
+            self._hold_back(self._finish(answer, request))
             return None
         return None if request.is_oneway else self._encode(answer, request)
 
@@ -262,11 +353,20 @@ class Connection(asyncio.Protocol):
             return encode_command(response_to(request, ResponseCode.SYSTEM_ERROR, remark))
         return encoded
 
-    def _wait_for(self, answer: Awaitable[RemotingCommand], request: RemotingCommand) -> None:
-        """Hold back the peer's later requests until this one is answered."""
+    def _hold_back(self, work: Coroutine[None, None, None]) -> None:
+        """Read and answer nothing more until some work is done, which goes on with both."""
         if self._transport is not None:
             self._transport.pause_reading()
-        self._task = asyncio.ensure_future(self._finish(answer, request))
+        self._task = asyncio.ensure_future(work)
+
+    async def _rest_of_burst(self) -> None:
+        await asyncio.sleep(0)
+        self._task = None
+        if self._is_closing:
+            return
+        if not self._is_paused:
+            self._answer_frames()
+        self._go_on()
 
     async def _finish(self, answer: Awaitable[RemotingCommand], request: RemotingCommand) -> None:
         response = await answer
@@ -274,7 +374,10 @@ class Connection(asyncio.Protocol):
         if self._is_closing:
             return
         if not request.is_oneway:
-            self._write([self._encode(response, request)])
+            encoded = self._encode(response, request)
+            if self._is_paused:
+                self._pace_base += len(encoded)
+            self._write([encoded])
         if not self._is_paused:
             self._answer_frames()
         self._go_on()
@@ -294,22 +397,3 @@ class Connection(asyncio.Protocol):
         self.last_active_s = self._clock()
         data = answers[0] if len(answers) == 1 else b"".join(answers)
         self._send(data if self._entrance is None else self._entrance.send(data))
-
-
-def _set_socket_options(sock: socket.socket, options: ConnectionOptions) -> None:
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEP_ALIVE.items():
-        if hasattr(socket, name):
-            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    if options.send_buffer_bytes:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, options.send_buffer_bytes)
-    if options.receive_buffer_bytes:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, options.receive_buffer_bytes)
-
-
-def format_address(name: object) -> str:
-    """Give a socket name as `host:port`, IPv6 hosts in brackets, IPv4 ones that came over IPv6 as IPv4."""
-    if not isinstance(name, tuple) or len(name) < 2:
-        return "unknown"
-    host, port = str(name[0]).split("%")[0].removeprefix("::ffff:"), name[1]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -16,6 +16,10 @@ from cosmodrome.protocol.versions import V5_3_1
 logger = logging.getLogger(__name__)
 
 
+OURSELVES: Final = 0
+"""The connection of what this server asks itself; those of peers have other numbers."""
+
+
 class Peer(NamedTuple):
     """Who sent a request.
 
@@ -27,21 +31,33 @@ class Peer(NamedTuple):
     address: str
     socket_address: str = ""
 
+    @property
+    def proxy(self) -> str | None:
+        """The other end of the socket when it is not the peer itself."""
+        return self.socket_address if self.socket_address not in ("", self.address) else None
+
 
 Answer = RemotingCommand | Awaitable[RemotingCommand]
 Processor = Callable[[RemotingCommand, Peer], Answer]
 """A processor answers at once, or gives something to wait for; it refuses by raising."""
 
 GO_AWAY_REMARK: Final = "please go away"
+LONGEST_REMARK: Final = 200
+"""A refusal has fewer characters. What a question that has no answer is told may repeat the question."""
+
+UNKNOWN_CODE: Final = "unknown_code"
+STORAGE: Final = "storage"
+INTERNAL: Final = "internal"
+"""Causes of faults that are not named by the error: what nobody serves, our disk, a bug of ours."""
 
 
 class Fault(NamedTuple):
-    """A request that could not be served: who sent what, and why not. `is_ours` tells on which side the cause is."""
+    """A request that could not be served: who sent what, and why not, in one word that never changes and in a sentence."""
 
     peer: Peer
     request: RemotingCommand
+    cause: str
     reason: str
-    is_ours: bool = False
 
 
 class Dispatcher:
@@ -60,7 +76,7 @@ class Dispatcher:
         if processor is None:
             # COMPAT: the remark begins with a blank, as in Java.
             remark = f" request type {request.code} not supported"
-            self.on_fault(Fault(peer, request, remark.strip()))
+            self.on_fault(Fault(peer, request, UNKNOWN_CODE, remark.strip()))
             return response_to(request, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark)
         try:
             answer = processor(request, peer)
@@ -79,16 +95,38 @@ class Dispatcher:
             return self._failed(request, peer, error)
 
     def _failed(self, request: RemotingCommand, peer: Peer, error: Exception) -> RemotingCommand:
+        response = self._refusal(request, peer, error)
+        _forget_frames(error)
+        return response
+
+    def _refusal(self, request: RemotingCommand, peer: Peer, error: Exception) -> RemotingCommand:
         """Say to the peer what went wrong. Only what was not foreseen is logged with a traceback."""
         if isinstance(error, RequestRefusedError):
-            if error.is_fault:
-                self.on_fault(Fault(peer, request, error.remark))
-            return response_to(request, error.code, error.remark, error.ext_fields)
+            if not error.is_fault:
+                return response_to(request, error.code, error.remark, error.ext_fields)
+            self.on_fault(Fault(peer, request, error.cause, error.remark))
+            return response_to(request, error.code, _short(error.remark), error.ext_fields)
         if isinstance(error, MalformedBodyError):
-            self.on_fault(Fault(peer, request, str(error)))
-            return response_to(request, ResponseCode.SYSTEM_ERROR, str(error))
+            self.on_fault(Fault(peer, request, error.cause, str(error)))
+            return response_to(request, ResponseCode.SYSTEM_ERROR, _short(str(error)))
         if isinstance(error, StorageError):
-            self.on_fault(Fault(peer, request, error.what, is_ours=True))
-            return response_to(request, ResponseCode.SYSTEM_ERROR, "the change could not be stored and was not made")
+            self.on_fault(Fault(peer, request, STORAGE, error.what))
+            return response_to(request, ResponseCode.SYSTEM_ERROR, error.REMARK)
+        self.on_fault(Fault(peer, request, INTERNAL, f"{type(error).__name__}, see the traceback"))
         logger.error("request %d (opaque %d) of %s failed", request.code, request.opaque, peer.address, exc_info=error)
         return response_to(request, ResponseCode.SYSTEM_ERROR, "internal error, see the server's log")
+
+
+def _forget_frames(error: BaseException | None) -> None:
+    """Free what the functions that failed had in their hands, such as a body.
+
+    The future of a waiting request holds the error, whose frames hold the future: it would stay until cycles are
+    looked for, which may be after hundreds of such bodies.
+    """
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
+
+
+def _short(remark: str) -> str:
+    return remark if len(remark) < LONGEST_REMARK else f"{remark[: LONGEST_REMARK - 4]}..."

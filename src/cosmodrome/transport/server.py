@@ -1,26 +1,38 @@
 """RemotingServer: a listening socket and its connections (Java: NettyRemotingServer).
 
-Owns: listen, accept, idle close, drain, close.
+Owns: listen, who is let in, who is closed for being idle, slow or too many, drain, close.
 Must not know: what requests mean.
 """
 
 import asyncio
 import logging
+import socket
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from cosmodrome.errors import ProtocolError
+from cosmodrome.errors import PeerLimitError, ProtocolError
 from cosmodrome.protocol.command import RemotingCommand
-from cosmodrome.transport.connection import Connection, ConnectionOptions, format_address
-from cosmodrome.transport.descriptors import RESERVED, raise_descriptor_limit
+from cosmodrome.transport.acceptor import Acceptor
+from cosmodrome.transport.connection import Connection, ConnectionOptions
+from cosmodrome.transport.descriptors import raise_descriptor_limit, room_for_connections
 from cosmodrome.transport.dispatch import Answer, Dispatcher, Peer
+from cosmodrome.transport.limits import Census, PeerLimits
 from cosmodrome.transport.listening import bind_error, listening_socket
+from cosmodrome.transport.pauses import PauseWatch
+from cosmodrome.transport.presence import Presence
+from cosmodrome.transport.sockets import format_address, reset_when_closed
 
 logger = logging.getLogger(__name__)
 
 _SWEEPS_PER_IDLE_LIMIT = 10
 _MAX_SWEEP_INTERVAL_S = 1.0
+_BIG_BODY_BYTES = 1024 * 1024
 _MAX_LOG_DETAIL = 200
+_CONNECTION_BYTES = 2048
+"""What a connection costs by itself."""
+_GIVE_WAY_AT_ONCE = 16
+"""Connections that are reset for those that wait when the system has no descriptor left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +43,7 @@ class ListenOptions:
     port: int = 9876
     backlog: int = 1024
     max_idle_s: float = 120
-    greeting_timeout_s: float = 10
+    limits: PeerLimits = field(default_factory=PeerLimits)
     connection: ConnectionOptions = field(default_factory=ConnectionOptions)
 
 
@@ -43,17 +55,36 @@ class RemotingServer:
         dispatcher: Dispatcher,
         options: ListenOptions,
         on_connection_lost: Callable[[Peer], None] = lambda _: None,
-        on_protocol_error: Callable[[Peer, str], None] = lambda _peer, _reason: None,
+        on_refused: Callable[[Peer, str, str], None] = lambda _peer, _cause, _reason: None,
         on_exhausted: Callable[[int], None] = lambda _limit: None,
     ) -> None:
+        """Prepare.
+
+        Args:
+            dispatcher: Answers requests.
+            options: Where to listen, and all limits.
+            on_connection_lost: Told of each connection that ends.
+            on_refused: Told of each peer that is not let in or is sent away: the cause in one word, and the reason.
+            on_exhausted: Told of the limit of open descriptors when it lets no more connections in.
+        """
         self.dispatcher = dispatcher
+        self.refusals: Counter[str] = Counter()
+        """How many peers were not let in, or sent away, by cause."""
+        self.released_bytes = 0
+        """About how much memory of connections that ended has come free since the start."""
+        self.pauses = PauseWatch()
+        """Notices when this process did not run; watches from `start` to `close`."""
+        self.pauses.subscribe(self._forgive_pause)
         self._options = options
         self._max_idle_s = options.max_idle_s
         self._on_connection_lost = on_connection_lost
-        self._on_protocol_error = on_protocol_error
+        self._on_refused = on_refused
         self._on_exhausted = on_exhausted
         self._descriptor_limit: int | None = None
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
+        self._opening: set[asyncio.Task[None]] = set()
+        self._census = Census(options.limits)
+        self._stalled: dict[int, Connection] = {}
         self._connections: dict[int, Connection] = {}
         self._last_connection_id = 0
         self._sweep: asyncio.TimerHandle | None = None
@@ -81,22 +112,27 @@ class RemotingServer:
             BindError: The socket could not be opened; the cause is the system's error.
         """
         options = self._options
-        loop = asyncio.get_running_loop()
-        self._descriptor_limit = raise_descriptor_limit()
         try:
             sock = listening_socket(options.host, options.port)
-            self._server = await loop.create_server(self._new_connection, sock=sock, backlog=options.backlog)
+            sock.listen(options.backlog)
         except OSError as error:
             raise bind_error(options.host, options.port, error) from error
-        self._address = _bound_address(options, self._server.sockets[0].getsockname())
+        self._address = _bound_address(options, sock.getsockname())
+        self._acceptor = Acceptor(sock, self._accepted, self._descriptors_exhausted)
+        await _use_a_stream()
+        limit = self._descriptor_limit = raise_descriptor_limit()
+        if limit is not None:
+            self._census.set_descriptor_ceiling(room_for_connections(limit))
+        self.pauses.start()
         self._schedule_sweep()
 
     async def stop_listening(self) -> None:
         """Accept nobody any more; open connections go on."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
-            await asyncio.sleep(0)
+        acceptor, self._acceptor = self._acceptor, None
+        if acceptor is not None:
+            await acceptor.stop()
+        if self._opening:
+            await asyncio.wait(self._opening)
 
     async def drain(self, timeout_s: float) -> int:
         """Wait for the requests that are being worked on, at most this long; give how many were finished."""
@@ -112,6 +148,7 @@ class RemotingServer:
         if self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
+        self.pauses.stop()
         self._all_gone.clear()
         for connection in list(self._connections.values()):
             connection.close()
@@ -130,63 +167,171 @@ class RemotingServer:
         if connection is not None:
             connection.close()
 
+    def presence(self, connection_id: int) -> Presence:
+        """Whether the peer of a connection still waits for its answers."""
+        connection = self._connections.get(connection_id)
+        return Presence.GONE if connection is None else connection.presence
+
     def dispatch(self, request: RemotingCommand, peer: Peer) -> Answer:
         """Answer a request (ConnectionOwner)."""
+        if len(request.body) >= _BIG_BODY_BYTES:
+            self.released_bytes += len(request.body)
         return self.dispatcher.dispatch(request, peer)
 
     def connection_made(self, connection: Connection) -> None:
         """Take note of a connection (ConnectionOwner)."""
         self._connections[connection.peer.connection_id] = connection
+        self._census.unproven(connection.peer.connection_id)
         logger.debug("connection of %s opened", connection.peer.address)
-        # The system refuses connections beyond its limit without telling us.
-        limit = self._descriptor_limit
-        if limit is not None and len(self._connections) >= limit - RESERVED:
-            self._on_exhausted(limit)
 
     def connection_lost(self, connection: Connection) -> None:
         """Take note that a connection is gone (ConnectionOwner)."""
         if self._connections.pop(connection.peer.connection_id, None) is None:
             return
+        self.released_bytes += _CONNECTION_BYTES + connection.held_bytes
+        self._forget(connection)
         if not self._connections:
             self._all_gone.set()
         self._on_connection_lost(connection.peer)
 
     def protocol_error(self, connection: Connection, error: ProtocolError) -> None:
         """Take note that a peer does not speak the protocol (ConnectionOwner)."""
-        self._on_protocol_error(connection.peer, str(error)[:_MAX_LOG_DETAIL])
+        self._refused(connection.peer, error)
 
-    def _new_connection(self) -> Connection:
+    def still_unproven(self, connection: Connection) -> None:
+        """Take note of bytes of a peer that has not sent a whole frame yet (ConnectionOwner)."""
+        self._census.unproven(connection.peer.connection_id)
+
+    def proven(self, connection: Connection) -> None:
+        """Take note that a peer has sent its first whole frame (ConnectionOwner)."""
+        self._census.proven(connection.peer.connection_id)
+
+    def writing_paused(self, connection: Connection) -> None:
+        """Take note that a peer does not take its answers (ConnectionOwner)."""
+        self._stalled[connection.peer.connection_id] = connection
+        asyncio.get_running_loop().call_soon(self._bound_unsent)
+
+    def writing_resumed(self, connection: Connection) -> None:
+        """Take note that a peer takes its answers again (ConnectionOwner)."""
+        self._stalled.pop(connection.peer.connection_id, None)
+
+    def _refused(self, peer: Peer, error: ProtocolError) -> None:
+        self.refusals[error.cause] += 1
+        self._on_refused(peer, error.cause, str(error)[:_MAX_LOG_DETAIL])
+
+    def _accepted(self, sock: socket.socket, name: object) -> None:
+        """Let a connection in, if there is room for it or another one gives way."""
+        address = format_address(name)
+        host = address.rpartition(":")[0]
+        error = self._census.refusal_of_host(host)
+        if error is None:
+            error = self._census.refusal()
+            self._tell_if_exhausted()
+            if error is not None and self._give_way(error):
+                error = None
+        if error is not None:
+            reset_when_closed(sock)
+            sock.close()
+            self._refused(Peer(0, address, address), error)
+            return
         self._last_connection_id += 1
-        return Connection(self, self._last_connection_id, self._options.connection)
+        connection = Connection(self, self._last_connection_id, self._options.connection)
+        self._census.enter(self._last_connection_id, host)
+        task = asyncio.ensure_future(self._open(connection, sock))
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+
+    async def _open(self, connection: Connection, sock: socket.socket) -> None:
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, sock)
+        except OSError as error:
+            logger.debug("a connection was over before it began: %s", error)
+            sock.close()
+            self._forget(connection)
+
+    def _forget(self, connection: Connection) -> None:
+        self._census.leave(connection.peer.connection_id)
+        self._stalled.pop(connection.peer.connection_id, None)
+        if self._acceptor is not None:
+            self._acceptor.retry()
+
+    def _give_way(self, error: PeerLimitError) -> bool:
+        """Reset the connection that has been silent for longest without one whole frame, if there is one."""
+        chosen = self._census.give_way()
+        if chosen is None:
+            return False
+        connection = self._connections[chosen]
+        self._refused(connection.peer, PeerLimitError("gave_way", f"it sent no request, and {error}"))
+        connection.reset()
+        return True
 
     def _schedule_sweep(self) -> None:
         interval_s = min(_MAX_SWEEP_INTERVAL_S, self._max_idle_s / _SWEEPS_PER_IDLE_LIMIT or _MAX_SWEEP_INTERVAL_S)
         loop = asyncio.get_running_loop()
-        self._sweep = loop.call_at(loop.time() + interval_s, self._close_idle)
+        self._sweep = loop.call_at(loop.time() + interval_s, self._sweep_connections)
 
-    def _close_idle(self) -> None:
-        """Close connections on which nothing was received or sent for too long; half a frame does not count.
+    def _sweep_connections(self) -> None:
+        """Close connections on which nothing was received or sent for too long, and those that are too slow.
 
         A time in which this process did not run is nobody's silence.
         """
+        self.pauses.look()
         now_s = asyncio.get_running_loop().time()
-        late_s = now_s - self._sweep.when() if self._sweep is not None else 0.0
-        if late_s > _MAX_SWEEP_INTERVAL_S:
-            for connection in self._connections.values():
-                connection.last_active_s += late_s
         oldest_s = now_s - self._max_idle_s if self._max_idle_s else float("-inf")
-        for connection in [one for one in self._connections.values() if one.last_active_s < oldest_s]:
-            logger.debug("closing connection of %s: idle for %g s", connection.peer.address, self._max_idle_s)
-            connection.close()
-        self._close_undecided(now_s - self._options.greeting_timeout_s)
+        for connection in list(self._connections.values()):
+            if connection.is_awaited:
+                self._close_if_slow(connection, now_s)
+            if connection.last_active_s < oldest_s:
+                logger.debug("closing connection of %s: idle for %g s", connection.peer.address, self._max_idle_s)
+                connection.close()
+        self._bound_unsent()
         self._schedule_sweep()
 
-    def _close_undecided(self, oldest_s: float) -> None:
-        """Close connections whose greeting or handshake began long ago and is not over."""
-        for connection in list(self._connections.values()):
-            if connection.entering_since_s is not None and connection.entering_since_s < oldest_s:
-                self.protocol_error(connection, ProtocolError("the greeting or TLS handshake takes too long"))
-                connection.close()
+    def _close_if_slow(self, connection: Connection, now_s: float) -> None:
+        error = connection.check_pace(now_s, self._options.limits)
+        if error is not None:
+            self._refused(connection.peer, error)
+            connection.close()
+
+    def _forgive_pause(self, pause_s: float) -> None:
+        """Count a time in which this process did not run for no connection; it is over now."""
+        now_s = asyncio.get_running_loop().time()
+        for connection in self._connections.values():
+            connection.forgive_pause(pause_s, now_s)
+
+    def _bound_unsent(self) -> None:
+        """Reset peers that take nothing, that stopped taking first, until the others are owed little enough."""
+        limit = self._options.limits.unsent_bytes
+        if not limit or not self._stalled:
+            return
+        unsent = sum(connection.unsent_bytes for connection in self._stalled.values())
+        while unsent > limit and self._stalled:
+            connection = self._stalled.pop(next(iter(self._stalled)))
+            owed = connection.unsent_bytes
+            reason = f"it takes no answers, and peers that do not are owed {unsent} bytes of {limit} (maxUnsentBytes)"
+            self._refused(connection.peer, PeerLimitError("unsent_bytes", reason))
+            connection.reset()
+            unsent -= owed
+
+    def _tell_if_exhausted(self) -> None:
+        if self._census.is_out_of_descriptors and self._descriptor_limit is not None:
+            self._on_exhausted(self._descriptor_limit)
+
+    def _descriptors_exhausted(self, error: OSError) -> None:
+        """Make room for those that wait to be accepted: the system has no descriptor for them."""
+        self._on_exhausted(self._descriptor_limit or 0)
+        reason = PeerLimitError("descriptors", f"no connection can be accepted: {error.strerror or error}")
+        for _ in range(_GIVE_WAY_AT_ONCE):
+            if not self._give_way(reason):
+                break
+
+
+async def _use_a_stream() -> None:
+    """Have the event loop open now what it keeps for all streams (libuv: a descriptor), so that it is counted."""
+    ours, theirs = socket.socketpair()
+    transport, _ = await asyncio.get_running_loop().connect_accepted_socket(asyncio.Protocol, ours)
+    transport.abort()
+    theirs.close()
 
 
 def _bound_address(options: ListenOptions, name: tuple[object, ...]) -> str:

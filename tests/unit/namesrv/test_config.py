@@ -262,11 +262,30 @@ class TestListing:
         lines = print_items(NamesrvConfig(data_dir="/d")).splitlines()
 
         assert lines[:3] == ["rocketmqHome=", "kvConfigPath=/d/kvConfig.json", "configStorePath=/d/namesrv.properties"]
-        assert lines[-1] == "adminAllow=127.0.0.0/8;::1/128"
+        assert lines[-1] == "auditLog=/d/audit.jsonl"
         assert [line.partition("=")[0] for line in lines] == list(KEYS)
 
 
 class TestChanges:
+    @pytest.mark.parametrize(
+        ("key", "value", "is_good"),
+        [
+            ("serverChannelMaxIdleTimeSeconds", "0", True),
+            ("serverChannelMaxIdleTimeSeconds", "1", False),
+            ("serverChannelMaxIdleTimeSeconds", "89", False),
+            ("serverChannelMaxIdleTimeSeconds", "90", True),
+            ("waitSecondsForService", "600", True),
+            ("waitSecondsForService", "601", False),
+        ],
+    )
+    def test_a_request_may_not_go_as_far_as_a_file(self, key: str, value: str, *, is_good: bool) -> None:
+        KEYS[key].parse(value)
+        if is_good:
+            assert apply_changes(NamesrvConfig(), {key: value}).applied == (key,)
+        else:
+            with pytest.raises(ConfigError, match=f"{key} must be between"):
+                apply_changes(NamesrvConfig(), {key: value})
+
     def test_each_key_is_told_when_it_takes_effect(self) -> None:
         change = apply_changes(
             NamesrvConfig(),

@@ -1,12 +1,12 @@
-"""Where configuration comes from, what is wrong in it and where, and where changes are kept."""
+"""Where configuration comes from, what is wrong in it and where."""
 
 import logging
 from pathlib import Path
 
 import pytest
 
-from cosmodrome.errors import ConfigError, StorageError
-from cosmodrome.namesrv.config_file import ConfigSources, ConfigStore, LoadedConfig, Setting, load_config
+from cosmodrome.errors import ConfigError
+from cosmodrome.namesrv.config_file import ConfigSources, LoadedConfig, Setting, load_config
 
 
 def load(file: Path | None = None, *, lenient: bool = False, **more: object) -> LoadedConfig:
@@ -302,70 +302,3 @@ frameMaxLength = 1048576
         file.write_text("\nzork = 1.5\n")
 
         assert refusal(file).what == f'{file}:2: unknown key "zork".'
-
-
-class TestStore:
-    def test_only_changed_lines_differ(self, file: Path) -> None:
-        file.write_bytes("# caf\xe9\r\nlistenPort = 9876\r\norderMessageEnable=false\r\n".encode("iso-8859-1"))
-
-        overridden = load(file).store.save({"orderMessageEnable": "true", "productEnvName": "火"})
-
-        assert overridden == ()
-        assert file.read_bytes() == (
-            "# caf\xe9\r\nlistenPort = 9876\r\norderMessageEnable=true\r\nproductEnvName=\\u706b\r\n"
-        ).encode("iso-8859-1")
-
-    def test_what_came_from_elsewhere_is_not_frozen_into_the_file(self, tmp_path: Path) -> None:
-        """Java writes every value, listenPort and paths included."""
-        flags = {"listenPort": "1234", "dataDir": str(tmp_path)}
-        load(flags=flags).store.save({"orderMessageEnable": "true"})
-
-        assert (tmp_path / "namesrv.properties").read_text() == "orderMessageEnable=true\n"
-        again = load(flags=flags | {"listenPort": "4321"})
-        assert again.config.order_message_enable
-        assert again.config.listen_port == 4321
-
-    def test_keys_that_will_be_overridden_are_told(self, file: Path) -> None:
-        file.write_text("")
-        loaded = load(file, environment={"COSMODROME_LISTEN_PORT": "1"}, flags={"productEnvName": "a"})
-
-        changes = {"listenPort": "2", "productEnvName": "b", "clusterTest": "true"}
-        assert loaded.store.save(changes) == ("listenPort", "productEnvName")
-
-    def test_the_previous_content_stays_beside_it(self, file: Path) -> None:
-        file.write_text("listenPort=1\n")
-
-        ConfigStore(file).save({"listenPort": "2"})
-
-        assert file.with_name(f"{file.name}.bak").read_text() == "listenPort=1\n"
-
-    def test_a_link_still_leads_to_the_file(self, tmp_path: Path) -> None:
-        real = tmp_path / "real.properties"
-        real.write_text("listenPort=1\n")
-        link = tmp_path / "link.properties"
-        link.symlink_to(real)
-
-        ConfigStore(link).save({"listenPort": "2"})
-
-        assert link.is_symlink()
-        assert real.read_text() == "listenPort=2\n"
-
-    def test_a_file_that_someone_broke_is_left_alone(self, file: Path) -> None:
-        file.write_text("a=\\uZZZZ\n")
-
-        with pytest.raises(StorageError, match="bad escape"):
-            ConfigStore(file).save({"listenPort": "2"})
-
-        assert file.read_text() == "a=\\uZZZZ\n"
-
-    def test_a_folder_in_the_way_is_a_storage_error(self, tmp_path: Path) -> None:
-        with pytest.raises(StorageError, match="cannot read"):
-            ConfigStore(tmp_path).save({"listenPort": "2"})
-
-    def test_a_folder_that_cannot_be_made_is_a_storage_error(self, tmp_path: Path) -> None:
-        (tmp_path / "file").write_text("")
-
-        with pytest.raises(StorageError):
-            ConfigStore(tmp_path / "file" / "namesrv.properties").save({"listenPort": "2"})
-
-        assert [entry.name for entry in tmp_path.iterdir()] == ["file"]

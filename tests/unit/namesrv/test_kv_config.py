@@ -3,13 +3,14 @@
 
 import asyncio
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from cosmodrome.durable_file import backup_path
 from cosmodrome.errors import MalformedBodyError, StorageError
-from cosmodrome.namesrv.kv_config import KVConfigStore, decode_kv_file, encode_kv_file, load_kv_config
+from cosmodrome.namesrv.kv_config import KVConfigStore, check_kv_file, decode_kv_file, encode_kv_file, load_kv_config
 
 FILE = b'{"configTable":{"ORDER_TOPIC_CONFIG":{"T1":"broker-a:4;broker-b:4"}}}'
 TABLES = {"ORDER_TOPIC_CONFIG": {"T1": "broker-a:4;broker-b:4"}}
@@ -189,6 +190,39 @@ async def test_a_folder_in_its_place(path: Path, caplog: pytest.LogCaptureFixtur
     assert "is a folder" in caplog.text
     with pytest.raises(StorageError):
         await store.put("N", "k", "v")
+
+
+async def test_a_pipe_in_its_place_is_not_waited_for(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+
+    store = load_kv_config(path, 7)
+
+    assert "is a device or a pipe" in caplog.text
+    assert check_kv_file(path) == {}
+    with pytest.raises(StorageError, match="a device or a pipe"):
+        await store.put("N", "k", "v")
+
+
+async def test_a_folder_in_the_place_of_the_previous_version(path: Path) -> None:
+    backup_path(path).mkdir(parents=True)
+
+    assert load_kv_config(path, 7).table("N") is None
+
+
+async def test_what_a_link_leads_to_is_repaired(path: Path, tmp_path: Path) -> None:
+    real = tmp_path / "volume" / "kv.json"
+    write(real, b"{")
+    write(real.with_name("kv.json.bak"), FILE)
+    path.parent.mkdir()
+    path.symlink_to(real)
+
+    store = load_kv_config(path, 7)
+
+    assert store.get("ORDER_TOPIC_CONFIG", "T1") is not None
+    assert path.is_symlink()
+    assert real.read_bytes() == FILE
+    assert real.with_name("kv.json.damaged-7").read_bytes() == b"{"
 
 
 async def test_a_file_that_cannot_be_read_stops_the_start(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

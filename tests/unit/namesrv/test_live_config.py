@@ -1,5 +1,6 @@
 """The configuration in force, and how it is replaced."""
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from cosmodrome.errors import ConfigError, StorageError
 from cosmodrome.namesrv.config import NamesrvConfig
-from cosmodrome.namesrv.config_file import ConfigStore
+from cosmodrome.namesrv.config_store import ConfigStore
 from cosmodrome.namesrv.live_config import LiveConfig
 
 
@@ -73,3 +74,72 @@ async def test_the_port_that_was_taken_is_shown_and_not_saved(config: NamesrvCon
 
     assert live.current.listen_port == 4711
     assert "4711" not in (tmp_path / "f.properties").read_text()
+
+
+class TestReload:
+    """`read` stands for files, environment and flags, read again."""
+
+    async def test_what_can_change_does_and_the_rest_is_named(self, config: NamesrvConfig, tmp_path: Path) -> None:
+        live = LiveConfig(config, None)
+        told: list[NamesrvConfig] = []
+        live.subscribe(told.append)
+        read = dataclasses.replace(
+            config,
+            support_acting_master=True,
+            server_socket_backlog=7,
+            log_file="/x",
+            client_request_thread_pool_nums=1,
+        )
+
+        applied, restart = await live.reload(lambda: (read, ConfigStore(tmp_path / "f")))
+
+        assert applied == ("supportActingMaster",)
+        assert restart == ("serverSocketBacklog", "logFile")
+        assert told == [live.current]
+        assert live.current.support_acting_master
+        assert live.current.server_socket_backlog == 7, "shown already, as after a request"
+        assert live.current.log_file == "", "of our own keys each shows what is in force"
+
+    async def test_one_that_cannot_be_read_changes_nothing(self, config: NamesrvConfig) -> None:
+        def refuse() -> tuple[NamesrvConfig, ConfigStore]:
+            raise ConfigError("bad", keys=("listenPort",))
+
+        live = LiveConfig(config, None)
+        with pytest.raises(ConfigError):
+            await live.reload(refuse)
+
+        assert live.current == config
+
+    @pytest.mark.parametrize(("configured", "shown"), [(0, 4711), (9876, 9876)])
+    async def test_the_port_that_was_taken_stays_unless_another_is_asked_for(
+        self, config: NamesrvConfig, tmp_path: Path, configured: int, shown: int
+    ) -> None:
+        live = LiveConfig(dataclasses.replace(config, listen_port=0), None)
+        live.port_bound(4711)
+        read = dataclasses.replace(config, listen_port=configured)
+
+        _, restart = await live.reload(lambda: (read, ConfigStore(tmp_path / "f")))
+
+        assert live.current.listen_port == shown
+        assert restart == (("listenPort",) if configured else ())
+
+    async def test_going_back_needs_no_restart(self, config: NamesrvConfig, tmp_path: Path) -> None:
+        live = LiveConfig(config, None)
+        store = ConfigStore(tmp_path / "f")
+        await live.reload(lambda: (dataclasses.replace(config, server_socket_backlog=7), store))
+
+        assert await live.reload(lambda: (config, store)) == ((), ())
+        assert live.current == config
+
+    async def test_a_file_that_was_taken_away_does_not_come_back_with_the_next_change(
+        self, config: NamesrvConfig, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "namesrv.properties"
+        live = LiveConfig(config, ConfigStore(path))
+        await live.change({"supportActingMaster": "true"})
+        path.unlink()
+        await live.reload(lambda: (config, ConfigStore(path)))
+        await live.change({"orderMessageEnable": "true"})
+
+        assert path.read_text() == "orderMessageEnable=true\n"
+        assert not live.current.support_acting_master

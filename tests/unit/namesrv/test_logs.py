@@ -1,9 +1,11 @@
 """One line for each event, whatever is in it and whoever reads it."""
 
+import gc
 import io
 import json
 import logging
 import re
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,20 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cosmodrome.namesrv.events import BrokerUnregistered, Event, RequestDenied, RouteMissed, UnknownHeartbeat
+from cosmodrome.namesrv.events import BrokerUnregistered, RouteMissed
 from cosmodrome.namesrv.logs import (
     LONGEST_VALUE,
-    REPEAT_WINDOW_S,
-    SUBJECTS_PER_KIND,
     Entry,
     EventLog,
     LibraryLogHandler,
     LineWriter,
     LogFormat,
     configure_logging,
+    end_logging,
     json_line,
     text_line,
 )
+from cosmodrome.namesrv.repeats import REPEAT_WINDOW_S, SUBJECTS_PER_KIND
 
 GONE = BrokerUnregistered(
     cluster="DefaultCluster",
@@ -79,7 +81,7 @@ def stream() -> io.StringIO:
 
 @pytest.fixture
 def log(stream: io.StringIO, clock: Clock) -> EventLog:
-    return EventLog(LineWriter(stream), json_line, clocks=(clock, clock))
+    return EventLog(LineWriter(stream), json_line, clock_s=clock)
 
 
 @pytest.fixture(autouse=True)
@@ -191,79 +193,6 @@ class TestEvents:
         assert len(lines(stream)) == 3
 
 
-class TestRepeats:
-    def test_repeats_within_a_minute_are_counted(self, log: EventLog, stream: io.StringIO, clock: Clock) -> None:
-        for _ in range(312):
-            log.publish(RouteMissed(topic="T", peer="10.0.0.7:1"))
-        clock.now_s += REPEAT_WINDOW_S
-        log.publish(RouteMissed(topic="T", peer="10.0.0.7:1"))
-
-        assert [line.get("repeated") for line in lines(stream)] == [None, 311]
-
-    def test_the_count_starts_again(self, log: EventLog, stream: io.StringIO, clock: Clock) -> None:
-        for _ in range(3):
-            log.publish(RouteMissed(topic="T", peer=None))
-            clock.now_s += REPEAT_WINDOW_S
-
-        assert [line.get("repeated") for line in lines(stream)] == [None, None, None]
-
-    def test_subjects_are_counted_apart(self, log: EventLog, stream: io.StringIO) -> None:
-        for topic in ("A", "B", "A"):
-            log.publish(RouteMissed(topic=topic, peer=None))
-
-        assert [line["topic"] for line in lines(stream)] == ["A", "B"]
-
-    @pytest.mark.parametrize(
-        ("first", "second"),
-        [
-            (
-                RouteMissed(topic="T", peer="10.0.0.7:1"),
-                RouteMissed(topic="T", peer="10.0.0.8:2"),
-            ),
-            (
-                RequestDenied(code=318, peer="10.0.0.7:1", reason="a"),
-                RequestDenied(code=318, peer="10.0.0.7:2", reason="a"),
-            ),
-            (
-                UnknownHeartbeat(cluster="C", addr="a:1", peer="10.0.0.7:1"),
-                UnknownHeartbeat(cluster="C", addr="a:1", peer="10.0.0.7:2"),
-            ),
-        ],
-    )
-    def test_another_connection_does_not_make_another_subject(
-        self, log: EventLog, stream: io.StringIO, first: Event, second: Event
-    ) -> None:
-        log.publish(first)
-        log.publish(second)
-
-        assert len(lines(stream)) == 1
-
-    def test_another_host_denied_is_another_subject(self, log: EventLog, stream: io.StringIO) -> None:
-        log.publish(RequestDenied(code=318, peer="10.0.0.7:1", reason="a"))
-        log.publish(RequestDenied(code=318, peer="10.0.0.8:1", reason="a"))
-
-        assert len(lines(stream)) == 2
-
-    def test_a_flood_of_new_subjects_is_bounded_and_counted(
-        self, log: EventLog, stream: io.StringIO, clock: Clock
-    ) -> None:
-        for number in range(SUBJECTS_PER_KIND * 3):
-            log.publish(RouteMissed(topic=f"T{number}", peer=None))
-        printed = len(lines(stream))
-        clock.now_s += REPEAT_WINDOW_S
-        log.publish(RouteMissed(topic="late", peer=None))
-
-        assert printed == SUBJECTS_PER_KIND
-        assert lines(stream)[-1]["others"] == SUBJECTS_PER_KIND * 2
-
-    def test_a_flood_of_one_kind_does_not_hide_another(self, log: EventLog, stream: io.StringIO) -> None:
-        for number in range(SUBJECTS_PER_KIND + 1):
-            log.publish(RouteMissed(topic=f"T{number}", peer=None))
-        log.publish(RequestDenied(code=318, peer=None, reason="a"))
-
-        assert lines(stream)[-1]["event"] == "request.denied"
-
-
 class TestRepeatedRecords:
     """What peers make the transport log."""
 
@@ -292,8 +221,9 @@ class TestRepeatedRecords:
         assert [(line["message"], line.get("repeated")) for line in lines(stream)] == [
             ("closing connection of 10.0.0.7:40000: not RocketMQ", None),
             ("closing connection of [fe80::1]:40000: not RocketMQ", None),
-            ("closing connection of 10.0.0.7:1: not RocketMQ", 9),
-        ]
+            ("closing connection of 10.0.0.7:40009: not RocketMQ", 9),
+            ("closing connection of [fe80::1]:40009: not RocketMQ", 9),
+        ], "the last one stands for those that were counted"
 
     def test_a_flood_of_different_ones_is_bounded(self, logger: logging.Logger, stream: io.StringIO) -> None:
         for number in range(SUBJECTS_PER_KIND * 2):
@@ -301,6 +231,53 @@ class TestRepeatedRecords:
         logger.warning("something else")
 
         assert len(lines(stream)) == SUBJECTS_PER_KIND + 1
+
+    def test_faults_of_one_place_have_one_traceback(
+        self, logger: logging.Logger, stream: io.StringIO, clock: Clock
+    ) -> None:
+        """Whatever the message says, and however the place was reached."""
+
+        def fail(number: int) -> None:
+            try:
+                if number % 2:
+                    int("T")
+                else:
+                    [].pop()
+            except (ValueError, IndexError):
+                logger.exception("request %d failed", number)
+
+        for number in range(1000):
+            fail(number)
+        first = lines(stream)
+        for handler in logger.handlers:
+            handler.flush()
+
+        assert [("trace" in line, line.get("repeated")) for line in first] == [(True, None)] * 2
+        assert [("trace" in line, line.get("repeated")) for line in lines(stream)[2:]] == [(False, 499)] * 2
+
+    def test_what_is_held_does_not_keep_frames_alive(
+        self, logger: logging.Logger, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(logger, "propagate", False)  # pytest keeps every record that reaches the root
+
+        class Large:
+            """What a failing function had in its hands."""
+
+        held: list[weakref.ref[Large]] = []
+
+        def fail() -> None:
+            large = Large()
+            held.append(weakref.ref(large))
+            raise ValueError
+
+        for _ in range(3):
+            try:
+                fail()
+            except ValueError:
+                logger.exception("failed")
+        gc.collect()
+
+        assert [reference() for reference in held] == [None] * 3
 
     def test_debugging_shows_all(self, logger: logging.Logger, stream: io.StringIO) -> None:
         for _ in range(3):
@@ -395,6 +372,16 @@ class TestConfigure:
         logging.getLogger("asyncio").error("never retrieved")
 
         assert [line["event"] for line in lines(stream)] == ["asyncio"]
+
+    def test_what_was_counted_is_printed_at_the_end(self, stream: io.StringIO) -> None:
+        configure_logging(logging.INFO, LogFormat.JSON, stream)
+        for _ in range(3):
+            logging.getLogger("cosmodrome.x").warning("again")
+
+        end_logging()
+        end_logging()
+
+        assert [line.get("repeated") for line in lines(stream)] == [None, 2]
 
     def test_a_second_call_replaces_the_first(self, stream: io.StringIO) -> None:
         first = io.StringIO()

@@ -1,9 +1,12 @@
 """Where one frame ends and the next begins."""
 
+import struct
+import tracemalloc
+
 import pytest
 from tests.support.builders import split_into
 
-from cosmodrome.errors import FrameTooLargeError, MalformedFrameError
+from cosmodrome.errors import FrameTooLargeError, HeaderTooLargeError, MalformedFrameError
 from cosmodrome.protocol.codes import SerializeType
 from cosmodrome.protocol.frame import DEFAULT_MAX_FRAME_BYTES, Frame, FrameDecoder, encode_frame
 
@@ -124,6 +127,18 @@ def test_an_unknown_type_byte(kind: int) -> None:
         decoder.next_frame()
 
 
+def test_a_header_at_its_limit_and_one_byte_over() -> None:
+    """Refused as soon as its length is here, before any of it."""
+    decoder = FrameDecoder(max_header_bytes=5000)
+    decoder.feed(encode_frame(SerializeType.JSON, b"x" * 5000, b""))
+    assert decoder.next_frame() is not None
+    decoder.feed(struct.pack(">iI", 10_000, 5001))
+
+    with pytest.raises(HeaderTooLargeError) as caught:
+        decoder.next_frame()
+    assert (caught.value.declared_bytes, caught.value.limit_bytes) == (5001, 5000)
+
+
 def test_a_header_longer_than_its_frame() -> None:
     decoder = FrameDecoder()
     decoder.feed(b"\0\0\0\6\0\0\0\3")
@@ -139,6 +154,24 @@ def test_what_a_length_promises_costs_nothing() -> None:
 
     assert decoder.next_frame() is None
     assert decoder.buffered_bytes == 9
+
+
+@pytest.mark.parametrize("size", [2**20, 2**22])
+def test_a_taken_frame_costs_nothing(size: int) -> None:
+    """A peer that sent one big frame and then waits is as cheap as any other."""
+    decoder = FrameDecoder()
+    tracemalloc.start()
+    try:
+        for piece in split_into(encode_frame(SerializeType.JSON, HEADER, b"x" * (size // 2)), size // 8):
+            decoder.feed(piece)
+        assert decoder.next_frame() is not None
+        del piece
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak > size // 2
+    assert held < size // 16
 
 
 def test_a_header_that_fits_no_frame() -> None:

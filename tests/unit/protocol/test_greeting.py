@@ -2,7 +2,7 @@
 
 import pytest
 
-from cosmodrome.protocol.greeting import PROXY_V2_SIGNATURE, Greeting, recognise
+from cosmodrome.protocol.greeting import PROXY_V2_SIGNATURE, Greeting, is_record_begun, recognise
 
 WHOLE = [
     (b"\x16\x03\x01\x02\x00", Greeting.TLS),
@@ -42,3 +42,22 @@ def test_however_it_is_cut_it_is_the_same_greeting(data: bytes, greeting: Greeti
 def test_the_first_byte_of_a_frame_is_enough() -> None:
     assert recognise(b"\x00") is Greeting.REMOTING
     assert recognise(b"\x16") is Greeting.TLS
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"\x16", True),
+        (b"\x16\3", True),
+        (b"\x16\3\1\0", True),
+        (b"\x16\3\1\0\4abc", True),
+        (b"\x16\3\1\0\4abcd", False),
+        (b"\x16\3\1\0\4abcde", False),
+        (b"\x16\3\1\x40\0", True),
+        (b"\x16\3\1\x40\1", False),
+        (b"\x16\2", False),
+        (b"\x16\2\1\0\4abc", False),
+    ],
+)
+def test_a_tls_record_that_is_not_all_here(data: bytes, expected: bool) -> None:  # noqa: FBT001 -- a table
+    assert is_record_begun(data) is expected

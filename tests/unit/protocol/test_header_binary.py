@@ -6,7 +6,7 @@ import pytest
 
 from cosmodrome.errors import MalformedHeaderError
 from cosmodrome.protocol.codes import LanguageCode
-from cosmodrome.protocol.header import Header
+from cosmodrome.protocol.header import MAX_FIELDS, Header
 from cosmodrome.protocol.header_binary import decode_header, encode_header
 
 HEADER = Header(105, 7, 0, 401, LanguageCode.JAVA, None, None)
@@ -107,6 +107,20 @@ def test_half_a_surrogate_pair_is_a_question_mark() -> None:
 def test_what_is_refused(data: bytes, reason: str) -> None:
     with pytest.raises(MalformedHeaderError, match=reason):
         decode_header(data)
+
+
+@pytest.mark.parametrize(
+    "one", [entry(b"", b""), entry(b"same", b"1"), None], ids=["nameless", "twice", "each its own"]
+)
+def test_fields_without_end(one: bytes | None) -> None:
+    """However little each of them leaves behind."""
+
+    def entries(count: int) -> bytes:
+        return b"".join(one if one is not None else entry(b"%d" % number, b"") for number in range(count))
+
+    decode_header(header_with(entries(MAX_FIELDS)))
+    with pytest.raises(MalformedHeaderError, match="more than 1024 header fields"):
+        decode_header(header_with(entries(MAX_FIELDS + 1)))
 
 
 @pytest.mark.parametrize("header", [HEADER._replace(code=32768), HEADER._replace(version=-32769)])

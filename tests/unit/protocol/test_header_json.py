@@ -4,7 +4,7 @@ import pytest
 
 from cosmodrome.errors import MalformedHeaderError
 from cosmodrome.protocol.codes import LanguageCode
-from cosmodrome.protocol.header import Header
+from cosmodrome.protocol.header import MAX_FIELDS, Header
 from cosmodrome.protocol.header_json import decode_header, encode_header
 
 HEADER = Header(105, 7, 0, 401, LanguageCode.JAVA, None, None)
@@ -107,3 +107,20 @@ def test_all_of_int32_is_read(number: int) -> None:
     header = Header(number, number, number, number, LanguageCode.JAVA, None, None)
 
     assert decode_header(encode_header(header)) == header
+
+
+@pytest.mark.parametrize("value", ['"x"', "1"], ids=["the usual way", "the tolerant way"])
+def test_fields_without_end(value: str) -> None:
+    def header(count: int) -> bytes:
+        fields = ",".join(f'"{number}":{value}' for number in range(count))
+        return f'{{"code":1,"opaque":1,"extFields":{{{fields}}}}}'.encode()
+
+    assert len(decode_header(header(MAX_FIELDS)).ext_fields or {}) == MAX_FIELDS
+    with pytest.raises(MalformedHeaderError, match="more than 1024 header fields"):
+        decode_header(header(MAX_FIELDS + 1))
+
+
+def test_hints_that_name_classes_are_fields_like_others() -> None:
+    document = b'{"@type":"java.lang.Runtime","$ref":"$","code":1,"opaque":2,"extFields":{"@type":"a.B","topic":"T"}}'
+
+    assert decode_header(document).ext_fields == {"@type": "a.B", "topic": "T"}

@@ -15,8 +15,10 @@ from tests.support.builders import AsyncWire, Owner, eventually, split_into
 from cosmodrome.errors import FrameTooLargeError, MalformedFrameError, MalformedHeaderError
 from cosmodrome.protocol.command import RemotingCommand, response_to
 from cosmodrome.transport import connection as connection_module
-from cosmodrome.transport.connection import Connection, ConnectionOptions, format_address
+from cosmodrome.transport.connection import Connection, ConnectionOptions
 from cosmodrome.transport.dispatch import Answer, Peer
+from cosmodrome.transport.limits import PeerLimits
+from cosmodrome.transport.sockets import format_address
 
 KIB = 1024
 
@@ -596,3 +598,183 @@ async def test_an_answer_over_the_frame_limit_is_an_error() -> None:
         assert answer.code == 1
         assert "more than the frame limit of 1000" in (answer.remark or "")
         assert (await peer.request(105)).code == 1
+
+
+PACE = PeerLimits(greeting_timeout_s=10, frame_timeout_s=30, write_timeout_s=30, min_bytes_per_s=100)
+
+
+async def test_a_frame_that_has_begun_is_awaited_until_it_is_complete() -> None:
+    owner = Owner(echo)
+    data = wire.encode_request(105, None, b"x" * 10_000, opaque=1)
+    async with listening(owner) as address, await AsyncWire.connect(address) as peer:
+        await peer.request(105)
+        connection = owner.made[0]
+        assert not connection.is_awaited
+        peer.send(data[:50])
+        await eventually(lambda: connection.is_awaited, "the beginning")
+        now_s = connection.last_active_s
+
+        assert connection.check_pace(now_s + 30, PACE) is None
+        error = connection.check_pace(now_s + 31, PACE)
+        assert error is not None
+        assert error.cause == "frame_deadline"
+
+        peer.send(data[50:] + data[:20])
+        assert (await peer.answer()).opaque == 1
+        await eventually(lambda: connection.held_bytes == 20, "the beginning of the next")
+        assert connection.check_pace(connection.last_active_s + 29, PACE) is None, "each frame has its own time"
+        peer.send(data[20:])
+        assert (await peer.answer()).opaque == 1
+        assert not connection.is_awaited
+
+
+async def test_a_frame_that_moves_on_gets_as_long_again() -> None:
+    owner = Owner(echo)
+    data = wire.encode_request(105, None, b"x" * 100_000, opaque=1)
+    async with listening(owner) as address, await AsyncWire.connect(address) as peer:
+        peer.send(data[:10])
+        await eventually(lambda: owner.made and owner.made[0].held_bytes == 10, "the beginning")
+        connection = owner.made[0]
+        now_s = connection.last_active_s
+        for received in (4010, 8010):
+            peer.send(data[connection.held_bytes : received])
+            await eventually(lambda received=received: connection.held_bytes == received, "more of it")  # type: ignore[misc]
+            now_s += 35
+            assert connection.check_pace(now_s, PACE) is None
+            assert connection.check_pace(now_s + 30, PACE) is None
+        assert connection.check_pace(now_s + 31, PACE) is not None
+
+
+async def test_a_peer_that_does_not_take_its_answers_is_awaited() -> None:
+    owner = Owner(big_route)
+    async with listening(owner, SMALL_BUFFERS) as address:
+        sock = blocking_socket(address)
+        sending = await send_without_reading(sock, REQUESTS)
+        await stands_still(lambda: len(owner.requests))
+        connection = owner.made[0]
+        assert owner.stalled == [connection]
+        owed = connection.unsent_bytes
+        assert owed > 64 * KIB
+        now_s = connection._clock()
+
+        assert connection.check_pace(now_s + 29, PACE) is None
+        error = connection.check_pace(now_s + 31, PACE)
+        assert error is not None
+        assert error.cause == "write_stalled"
+        assert str(owed) in str(error)
+
+        while owner.stalled:
+            await asyncio.wait_for(asyncio.get_running_loop().sock_recv(sock, 2**14), 10)
+        assert connection.check_pace(connection._clock() + 29, PACE) is None
+        sending.cancel()
+        sock.close()
+
+
+async def test_an_answer_that_is_taken_slowly_gets_as_long_again() -> None:
+    """A limit that lets it: what it takes in these moments counts as taken in 31 seconds."""
+    owner = Owner(lambda request, _: response_to(request, 0, None, None, b"z" * 4_000_000))
+    async with listening(owner, SMALL_BUFFERS) as address:
+        sock = blocking_socket(address)
+        await send_all(sock, wire.encode_request(105, opaque=1))
+        await eventually(lambda: owner.stalled, "the answer")
+        connection = owner.made[0]
+        now_s = connection._clock()
+        for _ in range(3):
+            owed = connection.unsent_bytes
+            while connection.unsent_bytes > owed - 200_000:
+                await asyncio.wait_for(asyncio.get_running_loop().sock_recv(sock, 2**16), 10)
+            now_s += 31
+            assert connection.check_pace(now_s, PACE) is None
+            assert connection.last_active_s == now_s, "it is not idle"
+        assert connection.check_pace(now_s + 31, PACE) is not None
+        sock.close()
+
+
+async def test_answers_of_any_size_are_owed_one_at_a_time() -> None:
+    """The bound of what one peer is owed: the high-water mark, 64 KiB, and one answer."""
+    owner = Owner(lambda request, _: response_to(request, 0, None, None, b"z" * 1_000_000))
+    async with listening(owner, SMALL_BUFFERS) as address:
+        sock = blocking_socket(address)
+        sending = await send_without_reading(sock, 500)
+        await stands_still(lambda: len(owner.requests))
+        assert 0 < owner.made[0].unsent_bytes < 64 * KIB + 64 * KIB + 1_000_200
+        sending.cancel()
+        sock.close()
+
+
+async def test_what_is_awaited_is_not_while_this_process_does_not_run() -> None:
+    owner = Owner(echo)
+    async with listening(owner) as address, await AsyncWire.connect(address) as peer:
+        peer.send(wire.encode_request(105, opaque=1)[:20])
+        await eventually(lambda: owner.made and owner.made[0].is_awaited, "the beginning")
+        connection = owner.made[0]
+        now_s = connection.last_active_s + 1000
+        connection.forgive_pause(990, now_s)
+
+        assert connection.check_pace(now_s, PACE) is None
+        assert connection.check_pace(now_s + 30, PACE) is not None
+
+
+async def test_a_greeting_is_judged_by_its_own_limit() -> None:
+    owner = Owner(echo)
+    async with listening(owner) as address, await AsyncWire.connect(address) as peer:
+        peer.send(b"PROXY TC")
+        await eventually(lambda: owner.made and owner.made[0].is_awaited, "the first bytes")
+        began_s = owner.made[0].entering_since_s
+        assert began_s is not None
+        assert owner.made[0].check_pace(began_s + 10, PACE) is None
+        error = owner.made[0].check_pace(began_s + 11, PACE)
+        assert error is not None
+        assert error.cause == "greeting_deadline"
+
+
+async def test_one_whole_frame_is_the_proof() -> None:
+    """Told once; until then every piece is told."""
+    owner = Owner(echo)
+    data = wire.encode_request(105, opaque=1)
+    async with listening(owner) as address, await AsyncWire.connect(address) as peer:
+        peer.send(data[:10])
+        await eventually(lambda: owner.proofs == [False], "the piece")
+        peer.send(data[10:])
+        await peer.answer()
+        await peer.request(105)
+
+    assert owner.proofs == [False, False, True]
+
+
+async def test_who_is_being_closed_is_too_slow_for_nothing() -> None:
+    owner = Owner(echo)
+    async with listening(owner) as address, await AsyncWire.connect(address) as peer:
+        peer.send(b"PROXY TC")
+        await eventually(lambda: owner.made and owner.made[0].is_awaited, "the first bytes")
+        owner.made[0].reset()
+        assert owner.made[0].check_pace(owner.made[0].last_active_s + 1000, PACE) is None
+
+
+async def test_an_answer_that_comes_while_the_peer_does_not_read_is_no_step_back() -> None:
+    """What the peer took before counts."""
+    opened = asyncio.Event()
+
+    async def wait(request: RemotingCommand) -> RemotingCommand:
+        await opened.wait()
+        return response_to(request, 0, None, None, b"w" * 500_000)
+
+    def answer(request: RemotingCommand, _: Peer) -> Answer:
+        return wait(request) if request.code == 100 else response_to(request, 0, None, None, b"z" * 60_000)
+
+    owner = Owner(answer)
+    options = ConnectionOptions(send_buffer_bytes=8 * KIB, high_water_bytes=8 * KIB, low_water_bytes=4 * KIB)
+    async with listening(owner, options) as address:
+        sock = blocking_socket(address)
+        await send_all(sock, wire.encode_request(105, opaque=1) + wire.encode_request(100, opaque=2))
+        await eventually(lambda: owner.stalled and owner.made[0].work, "an answer unsent, and a request in work")
+        connection = owner.made[0]
+        owed, now_s = connection.unsent_bytes, connection._clock()
+        while connection.unsent_bytes > owed - 10_000:
+            await asyncio.wait_for(asyncio.get_running_loop().sock_recv(sock, 1000), 10)
+        opened.set()
+        await eventually(lambda: connection.unsent_bytes > owed, "the other answer")
+
+        assert owner.stalled == [connection]
+        assert connection.check_pace(now_s + 40, PACE) is None
+        sock.close()

@@ -1,15 +1,28 @@
 """Which processor serves a code, and what a peer is told when it fails."""
 
+import asyncio
+import gc
 import logging
+import weakref
 from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.support.builders import PEER
 
-from cosmodrome.errors import MalformedBodyError, RequestRefusedError, StorageError
+from cosmodrome.errors import BodyLimitError, MalformedBodyError, RequestRefusedError, StorageDoubtError, StorageError
 from cosmodrome.protocol.codes import SerializeType
 from cosmodrome.protocol.command import RemotingCommand, response_to
-from cosmodrome.transport.dispatch import Answer, Dispatcher, Fault, Peer, Processor
+from cosmodrome.transport.dispatch import (
+    INTERNAL,
+    LONGEST_REMARK,
+    STORAGE,
+    UNKNOWN_CODE,
+    Answer,
+    Dispatcher,
+    Fault,
+    Peer,
+    Processor,
+)
 
 REQUEST = RemotingCommand(105, opaque=7, version=513, serialize_type=SerializeType.ROCKETMQ)
 
@@ -19,6 +32,7 @@ FAILURES: list[tuple[Exception, int, str, dict[str, str] | None]] = [
     (MalformedBodyError("a text does not end"), 1, "a text does not end", None),
     (StorageError("cannot write /secret/path."), 1, "the change could not be stored and was not made", None),
     (ZeroDivisionError("secret"), 1, "internal error, see the server's log", None),
+    (StorageDoubtError("cannot make /secret/path safe."), 1, StorageDoubtError.REMARK, None),
 ]
 
 
@@ -87,22 +101,51 @@ def test_only_what_was_not_foreseen_is_logged_with_a_traceback(
     ("error", "fault"),
     [
         (RequestRefusedError(17, "no such topic", is_fault=False), None),
-        (RequestRefusedError(1, "brokerName is null"), ("brokerName is null", False)),
-        (MalformedBodyError("a text does not end"), ("a text does not end", False)),
-        (StorageError("cannot write kv.json."), ("cannot write kv.json.", True)),
+        (RequestRefusedError(1, "brokerName is null", cause="missing"), ("missing", "brokerName is null")),
+        (MalformedBodyError("a text does not end"), ("malformed_body", "a text does not end")),
+        (BodyLimitError("more than 3 topics"), ("over_limit", "more than 3 topics")),
+        (StorageError("cannot write kv.json."), (STORAGE, "cannot write kv.json.")),
     ],
 )
-def test_faults_are_told(error: Exception, fault: tuple[str, bool] | None, caplog: pytest.LogCaptureFixture) -> None:
-    """Whether the cause is the peer's or ours; an ordinary no is no fault. What was told is not logged again."""
+def test_faults_are_told(error: Exception, fault: tuple[str, str] | None, caplog: pytest.LogCaptureFixture) -> None:
+    """With a cause that is counted; an ordinary no is no fault. What was told is not logged again."""
     told: list[Fault] = []
     dispatcher = Dispatcher({105: failing(error)})
     dispatcher.on_fault = told.append
     dispatcher.dispatch(REQUEST, PEER)
     dispatcher.dispatch(REQUEST._replace(code=999), PEER)
 
-    assert told.pop() == Fault(PEER, REQUEST._replace(code=999), "request type 999 not supported")
+    assert told.pop() == Fault(PEER, REQUEST._replace(code=999), UNKNOWN_CODE, "request type 999 not supported")
     assert told == ([] if fault is None else [Fault(PEER, REQUEST, *fault)])
     assert not caplog.records
+
+
+def test_a_bug_of_ours_is_told_too() -> None:
+    told: list[Fault] = []
+    dispatcher = Dispatcher({105: failing(ZeroDivisionError("secret"))})
+    dispatcher.on_fault = told.append
+
+    dispatcher.dispatch(REQUEST, PEER)
+
+    assert told == [Fault(PEER, REQUEST, INTERNAL, "ZeroDivisionError, see the traceback")]
+
+
+@pytest.mark.parametrize("error", [RequestRefusedError(1, "x" * 1000), MalformedBodyError("x" * 1000)])
+def test_refusals_are_short(error: Exception) -> None:
+    answer = Dispatcher({105: failing(error)}).dispatch(REQUEST, PEER)
+
+    assert isinstance(answer, RemotingCommand)
+    assert answer.remark is not None
+    assert len(answer.remark) < LONGEST_REMARK
+
+
+def test_a_no_may_repeat_the_question() -> None:
+    error = RequestRefusedError(22, "No config item, Namespace: " + "x" * 1000, is_fault=False)
+
+    answer = Dispatcher({105: failing(error)}).dispatch(REQUEST, PEER)
+
+    assert isinstance(answer, RemotingCommand)
+    assert answer.remark == error.remark
 
 
 @pytest.mark.parametrize(("version", "code"), [(475, 0), (476, 1500), (513, 1500)])
@@ -136,3 +179,35 @@ def test_processors_are_those_of_the_beginning() -> None:
 
     assert isinstance(answer, RemotingCommand)
     assert answer.code == 3
+
+
+@pytest.mark.parametrize("error", [RequestRefusedError(1, "no"), RequestRefusedError(22, "none", is_fault=False)])
+async def test_what_a_failing_function_held_is_freed_at_once(error: Exception) -> None:
+    """A waiting request's future holds the error: its frames must not hold a body until cycles are looked for."""
+
+    class Body:
+        """Megabytes."""
+
+    bodies: list[weakref.ref[Body]] = []
+    future: asyncio.Future[RemotingCommand] = asyncio.get_running_loop().create_future()
+
+    def read() -> None:
+        body, held_by_a_frame = Body(), future
+        bodies.append(weakref.ref(body))
+        try:
+            int("T")
+        except ValueError as cause:
+            raise error from cause
+        finally:
+            assert held_by_a_frame
+
+    try:
+        read()
+    except type(error) as raised:
+        future.set_exception(raised)
+    gc.disable()
+    try:
+        await answer_of(Dispatcher({105: lambda *_: future}).dispatch(REQUEST, PEER))
+        assert bodies[0]() is None
+    finally:
+        gc.enable()

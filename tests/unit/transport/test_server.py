@@ -2,7 +2,9 @@
 # ruff: noqa: S104 -- any address is what is tested
 
 import asyncio
+import contextlib
 import socket
+import struct
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +17,7 @@ from cosmodrome.errors import BindError
 from cosmodrome.protocol.command import RemotingCommand, response_to
 from cosmodrome.transport.connection import ConnectionOptions
 from cosmodrome.transport.dispatch import Answer, Dispatcher, Peer
+from cosmodrome.transport.limits import PeerLimits
 from cosmodrome.transport.server import ListenOptions, RemotingServer
 
 SLOW, FAST, LARGE = 1, 2, 3
@@ -31,14 +34,14 @@ class Server:
     def __init__(self, **options: object) -> None:
         self.let_go = asyncio.Event()
         self.lost: list[Peer] = []
-        self.refused: list[tuple[Peer, str]] = []
+        self.refused: list[tuple[Peer, str, str]] = []
         connection = ConnectionOptions(send_buffer_bytes=8192, high_water_bytes=65536, low_water_bytes=32768)
         defaults = {"host": "127.0.0.1", "port": 0, "max_idle_s": 60, "connection": connection}
         self.server = RemotingServer(
             Dispatcher({SLOW: self._slow, FAST: self._fast, LARGE: self._large}),
             ListenOptions(**(defaults | options)),  # type: ignore[arg-type]  # each test knows its option
             self.lost.append,
-            lambda peer, reason: self.refused.append((peer, reason)),
+            lambda peer, cause, reason: self.refused.append((peer, cause, reason)),
         )
 
     async def peer(self) -> AsyncWire:
@@ -160,11 +163,11 @@ async def test_a_pause_of_this_process_is_nobodys_silence() -> None:
 
 
 async def test_a_greeting_that_does_not_end_is_not_waited_for() -> None:
-    async with started(greeting_timeout_s=0.05) as one, await one.peer() as peer:
+    async with started(limits=PeerLimits(greeting_timeout_s=0.05)) as one, await one.peer() as peer:
         peer.send(b"PROXY TCP4 ")
         await peer.closed()
 
-        assert [reason for _, reason in one.refused] == ["the greeting or TLS handshake takes too long"]
+        assert [reason for _, _, reason in one.refused] == ["the greeting or TLS handshake takes too long"]
 
 
 async def test_a_peer_of_another_protocol_is_named() -> None:
@@ -172,9 +175,9 @@ async def test_a_peer_of_another_protocol_is_named() -> None:
         peer.send(b"\0\0\0\1nonsense")
         await peer.closed()
 
-        [(refused, reason)] = one.refused
+        [(refused, cause, reason)] = one.refused
         assert refused.address == peer.local_address
-        assert reason == "impossible frame length 1"
+        assert (cause, reason) == ("malformed_frame", "impossible frame length 1")
 
 
 async def test_who_comes_after_listening_stopped_is_refused() -> None:
@@ -285,3 +288,116 @@ async def test_closing_does_not_wait_for_ever_for_a_peer_that_takes_nothing() ->
         with pytest.raises(ConnectionResetError):
             read_to_end(sock)
         sock.close()
+
+
+async def expect_refused(one: Server) -> None:
+    """A reset may come before the connect is over."""
+    with contextlib.suppress(ConnectionError):
+        async with await one.peer() as newcomer:
+            await newcomer.closed()
+
+
+async def test_refusals_are_counted_by_cause() -> None:
+    async with started(limits=PeerLimits(greeting_timeout_s=0.05, frame_timeout_s=0.05)) as one:
+        for data in (b"PROXY TCP4 ", b"\0\0\0\x64\0", b"\0\0\0\1nonsense", b"\x7f\0\0\0", b"GET / HTTP/1.1\r\n\r\n"):
+            async with await one.peer() as peer:
+                peer.send(data)
+                with contextlib.suppress(AssertionError):  # HTTP is answered
+                    await peer.closed()
+        await eventually(lambda: sum(one.server.refusals.values()) == 5, "all of them")
+
+        causes = ["greeting_deadline", "frame_deadline", "malformed_frame", "frame_too_large", "greeting_refused"]
+        assert dict(one.server.refusals) == dict.fromkeys(causes, 1)
+        assert [cause for _, cause, _ in one.refused] == causes
+
+
+async def test_no_more_connections_than_configured() -> None:
+    async with started(limits=PeerLimits(connections=2)) as one, await one.peer() as first, await one.peer() as second:
+        await first.request(FAST)
+        await second.request(FAST)
+        await expect_refused(one)
+
+        [(refused, cause, reason)] = one.refused
+        assert refused.address.startswith("127.0.0.1:")
+        assert cause == "too_many_connections"
+        assert "2" in reason
+        assert (await first.request(FAST)).code == 0
+        assert (await second.request(FAST)).code == 0
+        assert one.server.connection_count == 2
+
+
+async def test_a_silent_connection_gives_way() -> None:
+    async with started(limits=PeerLimits(connections=2)) as one, await one.peer() as first, await one.peer() as silent:
+        await first.request(FAST)
+        await eventually(lambda: one.server.connection_count == 2, "both")
+        async with await one.peer() as third:
+            assert (await third.request(FAST)).code == 0
+            await silent.closed()
+        assert [(peer.address, cause) for peer, cause, _ in one.refused] == [(silent.local_address, "gave_way")]
+        assert (await first.request(FAST)).code == 0
+
+
+async def test_no_more_connections_of_one_address_than_configured() -> None:
+    async with started(limits=PeerLimits(connections_per_address=1)) as one, await one.peer() as first:
+        await first.request(FAST)
+        await expect_refused(one)
+        assert [cause for _, cause, _ in one.refused] == ["too_many_connections_of_address"]
+        await first.close()
+        await eventually(lambda: not one.server.connection_count, "the end of the first")
+        async with await one.peer() as third:
+            assert (await third.request(FAST)).code == 0
+
+
+async def test_peers_that_take_nothing_are_owed_a_bounded_amount() -> None:
+    """That stopped taking first is reset first."""
+    async with started(limits=PeerLimits(unsent_bytes=400_000)) as one:
+        host, _, port = one.server.address.rpartition(":")
+        socks = []
+        for number in range(12):
+            sock = socket.socket()
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            sock.connect((host, int(port)))
+            sock.sendall(b"".join(wire.encode_request(LARGE, opaque=opaque) for opaque in range(50)))
+            await eventually(lambda number=number: one.server._last_connection_id == number + 1, "it")  # type: ignore[misc]
+            socks.append(sock)
+        await eventually(lambda: one.server.refusals["unsent_bytes"] > 5, "the reset of some")
+
+        assert 0 < one.server.connection_count < 6
+        assert min(one.server._connections) > 5
+        for sock in socks:
+            sock.close()
+
+
+async def test_what_ended_connections_held_is_counted() -> None:
+    async with started() as one:
+        async with await one.peer() as peer:
+            peer.send(b"\0\1\0\0\0\0\0\1" + b"x" * 10_000)
+            await eventually(
+                lambda: [c for c in one.server._connections.values() if c.held_bytes > 10_000],
+                "the beginning of a frame",
+            )
+        await eventually(lambda: not one.server.connection_count, "its end")
+        assert 10_000 < one.server.released_bytes < 20_000
+
+
+async def test_what_is_accepted_is_sent_without_delay() -> None:
+    """asyncio sets this by itself only on sockets that were made with a protocol number."""
+    async with started() as one, await one.peer() as peer:
+        await peer.request(FAST)
+        [connection] = one.server._connections.values()
+        transport = connection._transport
+        assert transport is not None
+        assert transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+async def test_one_that_is_gone_before_it_is_served_leaves_nothing() -> None:
+    async with started() as one:
+        host, _, port = one.server.address.rpartition(":")
+        for _ in range(50):
+            sock = socket.create_connection((host, int(port)))
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            sock.close()
+        async with await one.peer() as peer:
+            assert (await peer.request(FAST)).code == 0
+        await eventually(lambda: len(one.server._census) == 0, "an empty census")
+        assert one.server.connection_count == 0

@@ -7,6 +7,7 @@ Must not know: how the tables keep their state; how effects are carried out.
 import hashlib
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from cosmodrome.errors import MalformedBodyError, RequestRefusedError
 from cosmodrome.namesrv.kv_config import ORDER_TOPIC_CONFIG, KVConfigStore
@@ -18,11 +19,18 @@ from cosmodrome.namesrv.routing.registration import (
     BrokerRegistration,
     RegisterBrokerResult,
     RegisterStatus,
+    host_of,
 )
 from cosmodrome.namesrv.routing.tables import RouteTables
+from cosmodrome.protocol.acl import SIGNATURE
 from cosmodrome.protocol.bodies.cluster import encode_broker_member_group, encode_kv_table
 from cosmodrome.protocol.bodies.data_version import decode_data_version, encode_data_version
-from cosmodrome.protocol.bodies.register_broker import decode_register_broker_body, masked_crc32
+from cosmodrome.protocol.bodies.register_broker import (
+    SLICE_BYTES,
+    RegisterBrokerBody,
+    masked_crc32_in_slices,
+    register_broker_body_in_slices,
+)
 from cosmodrome.protocol.codes import ResponseCode
 from cosmodrome.protocol.command import RemotingCommand, response_to
 from cosmodrome.protocol.ext_fields import decode_ext_fields, encode_ext_fields, require
@@ -38,6 +46,8 @@ from cosmodrome.protocol.headers.broker import (
     WipeWritePermOfBrokerResponseHeader,
     WritePermOfBrokerRequestHeader,
 )
+from cosmodrome.protocol.limits import BodyLimits
+from cosmodrome.protocol.slices import Slices, at_once
 from cosmodrome.protocol.versions import clamp_version
 from cosmodrome.transport.dispatch import Peer
 
@@ -45,7 +55,19 @@ CarryOut = Callable[[Effects], None]
 ClockMs = Callable[[], int]
 
 _MAPPING_DATA_VERSION = b'"mappingDataVersion":{'
+_HEAD_BYTES = 1024 * 1024
 _DIGEST_BYTES = 16
+_NEVER_THE_SAME = frozenset({"bodyCrc32", SIGNATURE})
+
+
+class Announced(NamedTuple):
+    """A registration of which only the header is read. `digest` stands for all that it says."""
+
+    request: RemotingCommand
+    peer: Peer
+    identity: BrokerIdentity
+    is_compressed: bool
+    digest: bytes
 
 
 class BrokerProcessor:
@@ -71,24 +93,50 @@ class BrokerProcessor:
         self._kv_config = kv_config
         self._config = config
         self._clock_ms = clock_ms
+        self._limits = config.started_with.body_limits
         self._carry_out = carry_out
 
     def register_broker(self, request: RemotingCommand, peer: Peer) -> RemotingCommand:
-        """103. Checked and read whole before anything is changed."""
+        """103, at once. Checked and read whole before anything is changed."""
+        said = at_once(self.announced(request, peer))
+        answer = self.renewed(said)
+        return at_once(self.registered(said)) if answer is None else answer
+
+    def announced(self, request: RemotingCommand, peer: Peer) -> Slices[Announced]:
+        """Find out who registers, and whether the body came whole."""
         header = decode_ext_fields(RegisterBrokerRequestHeader, request.ext_fields)
         require(header, "broker_name", "broker_addr", "cluster_name", "ha_server_addr", "broker_id")
-        if header.body_crc32 and header.body_crc32 != masked_crc32(request.body):
-            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "crc32 not match", {})
-        identity = _identity(header)
-        connection = ConnectionId(peer.connection_id)
-        digest = registration_digest(request)
-        now_ms = self._clock_ms()
-        result = self._tables.renew_unchanged(identity, digest, connection, now_ms)
-        if result is None:
-            registration = _read_registration(request, header, identity, peer, digest)
-            result, effects = self._tables.register_broker(registration, now_ms)
-            self._carry_out(effects)
-        return self._registered(request, result)
+        if header.body_crc32 and header.body_crc32 != (yield from masked_crc32_in_slices(request.body)):
+            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "crc32 not match", {}, cause="wrong_crc")
+        digest = yield from digest_in_slices(request, host_of(peer.address) or "")
+        return Announced(request, peer, _identity(header), bool(header.compressed), digest)
+
+    def is_known(self, said: Announced) -> bool:
+        """Whether this broker is registered."""
+        return self._tables.is_live(said.identity.key)
+
+    def renewed(self, said: Announced) -> RemotingCommand | None:
+        """Answer a registration that repeats the broker's last one; None when it must be read."""
+        connection = ConnectionId(said.peer.connection_id)
+        result = self._tables.renew_unchanged(said.identity, said.digest, connection, self._clock_ms())
+        return None if result is None else self._registered(said.request, result)
+
+    def registered(self, said: Announced) -> Slices[RemotingCommand]:
+        """Read a registration whole, compare it with what is held, and then make all changes in one step."""
+        body = yield from _read_body(said.request, is_compressed=said.is_compressed, limits=self._limits)
+        registration = BrokerRegistration(
+            identity=said.identity,
+            table=body.table,
+            filter_servers=body.filter_servers,
+            connection=ConnectionId(said.peer.connection_id),
+            peer=said.peer.address,
+            digest=said.digest,
+        )
+        prepared = yield from self._tables.prepare(registration)
+        yield
+        result, effects = self._tables.register_broker(registration, self._clock_ms(), prepared)
+        self._carry_out(effects)
+        return self._registered(said.request, result)
 
     def _registered(self, request: RemotingCommand, result: RegisterBrokerResult) -> RemotingCommand:
         if result.status is RegisterStatus.SINGLE_TOPIC_BEFORE_BROKER:
@@ -152,23 +200,34 @@ class BrokerProcessor:
         return response_to(request, ResponseCode.SUCCESS, None, fields)
 
 
-def registration_digest(request: RemotingCommand) -> bytes:
-    """Give what two registrations that say the same have in common.
+def registration_digest(request: RemotingCommand, host: str = "") -> bytes:
+    """Give what two registrations from one host that say the same have in common.
 
-    `bodyCrc32` and the body's `mappingDataVersion` are left out: 5.x brokers write the time of sending there.
+    `bodyCrc32` and the body's `mappingDataVersion` are left out: 5.x brokers write the time of sending there. So is
+    the signature, which follows from them.
     """
+    return at_once(digest_in_slices(request, host))
+
+
+def digest_in_slices(request: RemotingCommand, host: str) -> Slices[bytes]:
+    """Give the `registration_digest`, with pauses."""
     ext_fields, body = request.ext_fields or {}, request.body
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-    fields = [(name, ext_fields[name]) for name in sorted(ext_fields) if name != "bodyCrc32"]
-    digest.update(repr((request.version, fields)).encode("utf-8", "surrogatepass"))
-    start = body.find(_MAPPING_DATA_VERSION)
+    fields = [(name, ext_fields[name]) for name in sorted(ext_fields) if name not in _NEVER_THE_SAME]
+    digest.update(repr((request.version, host, fields)).encode("utf-8", "surrogatepass"))
+    # Brokers that have it write it before the topics.
+    start = body.find(_MAPPING_DATA_VERSION, 0, _HEAD_BYTES)
     end = body.find(b"}", start) + 1 if start >= 0 else 0
+    position = 0
     if end:
-        with memoryview(body) as view:
-            digest.update(view[:start])
-            digest.update(view[end:])
-    else:
-        digest.update(body)
+        digest.update(body[:start])
+        position = end
+    with memoryview(body) as view:
+        while position < len(body):
+            digest.update(view[position : position + SLICE_BYTES])
+            position += SLICE_BYTES
+            if position < len(body):
+                yield
     return digest.digest()
 
 
@@ -186,28 +245,21 @@ def _identity(header: RegisterBrokerRequestHeader) -> BrokerIdentity:
     )
 
 
-def _read_registration(
-    request: RemotingCommand,
-    header: RegisterBrokerRequestHeader,
-    identity: BrokerIdentity,
-    peer: Peer,
-    digest: bytes,
-) -> BrokerRegistration:
+def _read_body(request: RemotingCommand, *, is_compressed: bool, limits: BodyLimits) -> Slices[RegisterBrokerBody]:
     try:
-        body = decode_register_broker_body(
-            request.body, clamp_version(request.version), is_compressed=bool(header.compressed), now_ms=_wall_ms()
-        )
-    except (MalformedBodyError, ValueError) as error:
+        version = clamp_version(request.version)
+    except ValueError as error:
         remark = f"Failed to decode RegisterBrokerBody: {error}"
         raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, remark) from error
-    return BrokerRegistration(
-        identity=identity,
-        table=body.table,
-        filter_servers=body.filter_servers,
-        connection=ConnectionId(peer.connection_id),
-        peer=peer.address,
-        digest=digest,
-    )
+    try:
+        return (
+            yield from register_broker_body_in_slices(
+                request.body, version, is_compressed=is_compressed, now_ms=_wall_ms(), limits=limits
+            )
+        )
+    except MalformedBodyError as error:
+        remark = f"Failed to decode RegisterBrokerBody: {error}"
+        raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, remark, cause=error.cause) from error
 
 
 def _wall_ms() -> int:

@@ -31,9 +31,9 @@ class KVConfigProcessor:
         """100. On disk before it is answered. Java stores a missing value as null, which nobody can read; refused here."""
         header = decode_ext_fields(PutKVConfigRequestHeader, request.ext_fields)
         if header.namespace is None or header.key is None:
-            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "namespace or key is null")
+            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "namespace or key is null", cause="missing_key")
         if header.value is None:
-            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "value is null")
+            raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "value is null", cause="missing_value")
         await self._store.put(header.namespace, header.key, header.value)
         self._publish(KVPut(namespace=header.namespace, key=header.key, peer=peer.address))
         return response_to(request, ResponseCode.SUCCESS)

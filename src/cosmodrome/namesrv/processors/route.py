@@ -23,6 +23,8 @@ from cosmodrome.protocol.versions import V4_9_4
 from cosmodrome.transport.dispatch import Answer, Peer
 
 _FAQ: Final = "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
+# Of a name that is longer than any topic's may be.
+_SHOWN: Final = 100
 
 FindElsewhere = Callable[[str], Awaitable[bytes | None]]
 
@@ -51,6 +53,7 @@ class RouteProcessor:
         self._config = config
         self._elapsed_s = elapsed_s
         self._publish = publish
+        self._longest_name = config.started_with.max_name_length
         self._find_elsewhere: FindElsewhere | None = None
 
     def ask_elsewhere(self, find: FindElsewhere) -> None:
@@ -100,7 +103,8 @@ class RouteProcessor:
 
     def _missed(self, request: RemotingCommand, topic: str, peer: Peer) -> RemotingCommand:
         self._publish(RouteMissed(topic=topic, peer=peer.address))
-        remark = f"No topic route info in name server for the topic: {topic}{_FAQ}"
+        shown = topic if len(topic) <= self._longest_name else f"{topic[:_SHOWN]}..."
+        remark = f"No topic route info in name server for the topic: {shown}{_FAQ}"
         return response_to(request, ResponseCode.TOPIC_NOT_EXIST, remark)
 
 

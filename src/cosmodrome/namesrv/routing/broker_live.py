@@ -29,7 +29,8 @@ class BrokerLiveInfo:
     """One live broker. Times are monotonic milliseconds.
 
     `digest` and `revision` say what was registered and in which state of the group that left the tables:
-    a registration with the same digest, while the revision stands, is a heartbeat.
+    a registration with the same digest, while the revision stands, is a heartbeat. `peer` sent the last one that was
+    read.
     """
 
     key: BrokerKey
@@ -41,6 +42,7 @@ class BrokerLiveInfo:
     ha_server_addr: str
     digest: bytes | None = None
     revision: int = 0
+    peer: str | None = None
 
     def is_expired(self, now_ms: int) -> bool:
         """Whether this broker has been silent for longer than it said it would be."""

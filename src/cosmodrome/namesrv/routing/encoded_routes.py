@@ -4,7 +4,8 @@ Owns: the bytes, and the bound on them.
 Must not know: how a route is made, or what changes it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 from cosmodrome.protocol.json_dialects import JsonDialect
@@ -50,9 +51,13 @@ class EncodedRoutes:
     def drop(self, topics: Collection[str]) -> None:
         """Forget the bodies of these topics."""
         for entries in self._entries.values():
-            if entries:
-                for topic in topics:
-                    self._forget(entries, topic)
+            if len(entries) < len(topics):
+                quick = topics if isinstance(topics, AbstractSet | Mapping) else frozenset(topics)
+                kept = [topic for topic in entries if topic in quick]
+            else:
+                kept = [topic for topic in topics if topic in entries]
+            for topic in kept:
+                self._forget(entries, topic)
 
     def clear(self) -> None:
         """Forget everything."""

@@ -4,17 +4,19 @@ Owns: how a route and each listing is put together.
 Must not know: how the tables change; how an answer is sent.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cosmodrome.namesrv.routing.acting_master import with_acting_masters
 from cosmodrome.namesrv.routing.broker_addrs import BrokerAddrs
-from cosmodrome.namesrv.routing.broker_live import BrokerKey, BrokerLive
+from cosmodrome.namesrv.routing.broker_live import BrokerKey, BrokerLive, BrokerLiveInfo
+from cosmodrome.namesrv.routing.effects import ConnectionId
 from cosmodrome.namesrv.routing.encoded_routes import EncodedRoutes
 from cosmodrome.namesrv.routing.listings import KeptListings, Listing, ListingKind
 from cosmodrome.namesrv.routing.topic_queues import TopicQueues
 from cosmodrome.protocol.bodies.cluster import encode_cluster_info, encode_topic_list
-from cosmodrome.protocol.bodies.route import BrokerData, TopicRouteData, encode_topic_route
+from cosmodrome.protocol.bodies.route import BrokerData, QueueData, TopicRouteData, encode_topic_route
 from cosmodrome.protocol.json_dialects import JsonDialect
 
 FLAG_UNIT = 1
@@ -112,7 +114,7 @@ class RouteReader:
         """Give the topics that a broker of this cluster serves; empty for an unknown cluster."""
         topics: dict[str, None] = {}
         for broker_name in self._brokers.brokers_of(cluster):
-            topics.update(dict.fromkeys(self._queues.topics_of(broker_name)))
+            topics.update(dict.fromkeys(self._queues.of_broker(broker_name)))
         return list(topics)
 
     def system_topics(self) -> tuple[list[str], str | None]:
@@ -127,10 +129,31 @@ class RouteReader:
         """Give the topics whose first queue data has all wanted sys-flag bits and none of the unwanted."""
         found: list[str] = []
         for topic in self._queues:
-            flags = next(iter(self._queues.of_topic(topic).values())).topic_sys_flag
+            flags = self._queues.first_of_topic(topic).topic_sys_flag
             if flags & wanted == wanted and not flags & unwanted:
                 found.append(topic)
         return found
+
+    def queue_datas(self, topic: str) -> Mapping[str, QueueData]:
+        """Give what each broker has for a topic, by broker name."""
+        return self._queues.of_topic(topic)
+
+    def brokers_of(self, cluster: str) -> tuple[str, ...]:
+        """Give the broker names of a cluster; empty for an unknown one."""
+        return self._brokers.brokers_of(cluster)
+
+    def permissions_of(self, broker_name: str) -> Mapping[int, int]:
+        """Give how many topics of a broker have each permission. It walks all of them."""
+        topics = self._queues.topics_of(broker_name)
+        return Counter(self._queues.of_topic(topic)[broker_name].perm for topic in topics)
+
+    def names_over(self, connection: ConnectionId) -> frozenset[str]:
+        """Give the names of the live brokers whose latest registration came over a connection."""
+        return frozenset(info.broker_name for info in self._live.of_connection(connection))
+
+    def lives(self, broker_name: str, addr: str) -> Sequence[BrokerLiveInfo]:
+        """Give the live entries of an address under a broker name: one, or one for each cluster that it named."""
+        return self._live.of_address(broker_name, addr)
 
     def _filter_server_table(self, groups: tuple[BrokerData, ...]) -> dict[str, tuple[str, ...]]:
         table: dict[str, tuple[str, ...]] = {}

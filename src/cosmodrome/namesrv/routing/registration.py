@@ -6,9 +6,12 @@ Must not know: the tables.
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
-from cosmodrome.namesrv.routing.broker_live import DEFAULT_HEARTBEAT_TIMEOUT_MS, BrokerKey
+from cosmodrome.namesrv.events import BrokerIdentityMoved
+from cosmodrome.namesrv.routing.broker_live import DEFAULT_HEARTBEAT_TIMEOUT_MS, BrokerKey, BrokerLiveInfo
 from cosmodrome.namesrv.routing.effects import ConnectionId
+from cosmodrome.namesrv.routing.topic_changes import TopicChanges
 from cosmodrome.protocol.bodies.route import MASTER_ID, BrokerData
 from cosmodrome.protocol.bodies.topic_config import TopicTable
 
@@ -60,6 +63,26 @@ class RegisterStatus(Enum):
     SINGLE_TOPIC_BEFORE_BROKER = "a single topic came before the broker itself"
 
 
+class Stance(NamedTuple):
+    """What a comparison of a registration's topics rests on: while it is the same, what was found is true.
+
+    `revision` moves when anybody touches the broker's group or topics; None when there is no such group.
+    """
+
+    revision: int | None
+    is_publishing: bool
+    is_all_new: bool
+    is_omission_deletion: bool
+
+
+class PreparedTopics(NamedTuple):
+    """What a registration changes in its broker's topics; `omitted` are to go before `changes` are made."""
+
+    stance: Stance
+    omitted: tuple[str, ...]
+    changes: TopicChanges
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterBrokerResult:
     """What the broker is told: where its master is, if it is a slave and has one."""
@@ -91,3 +114,22 @@ def is_prime_slave(group: BrokerData, identity: BrokerIdentity) -> bool:
     """Whether this broker publishes topics in its master's absence: the smallest id, of a release that knows that."""
     is_able = identity.enable_acting_master is not None
     return is_able and not identity.is_master and identity.broker_id == min(group.broker_addrs)
+
+
+def host_of(peer: str | None) -> str | None:
+    """Give the host of a peer, whose every connection has another port."""
+    return None if peer is None else peer.rpartition(":")[0]
+
+
+def moved(old: BrokerLiveInfo, registration: BrokerRegistration) -> BrokerIdentityMoved:
+    """Tell that a registration takes the identity of a living broker."""
+    identity = registration.identity
+    return BrokerIdentityMoved(
+        cluster=identity.cluster,
+        broker=identity.broker_name,
+        id=identity.broker_id,
+        addr=identity.addr,
+        old_addr=old.key.addr,
+        peer=registration.peer,
+        old_peer=old.peer,
+    )

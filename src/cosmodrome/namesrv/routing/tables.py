@@ -10,7 +10,7 @@ Must not know: connections, clocks, configuration files, how an answer is writte
 Methods that change something return Effects; none of them awaits, so each answer is the state at one instant.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
 
@@ -35,16 +35,22 @@ from cosmodrome.namesrv.routing.reader import RouteReader, TableOptions
 from cosmodrome.namesrv.routing.registration import (
     BrokerIdentity,
     BrokerRegistration,
+    PreparedTopics,
     RegisterBrokerResult,
     RegisterStatus,
+    Stance,
     addrs_without_former_ids,
     group_with,
+    host_of,
     is_prime_slave,
+    moved,
 )
+from cosmodrome.namesrv.routing.topic_changes import SentTopics, TopicChanges
 from cosmodrome.namesrv.routing.topic_queues import TopicQueues
 from cosmodrome.protocol.bodies.data_version import DataVersion
 from cosmodrome.protocol.bodies.route import MASTER_ID, PERM_READ, PERM_WRITE, BrokerData, QueueData
 from cosmodrome.protocol.headers.broker import NotifyMinBrokerIdChangeRequestHeader
+from cosmodrome.protocol.slices import Slices, at_once
 
 
 class RouteTables:
@@ -85,6 +91,10 @@ class RouteTables:
 
     # -- registration
 
+    def is_live(self, key: BrokerKey) -> bool:
+        """Whether a broker of this address lives."""
+        return self._live.get(key) is not None
+
     def renew_unchanged(
         self, identity: BrokerIdentity, digest: bytes, connection: ConnectionId, now_ms: int
     ) -> RegisterBrokerResult | None:
@@ -98,11 +108,36 @@ class RouteTables:
         self._live.renew(info, connection, now_ms)
         return self._result_for(identity)
 
-    def register_broker(self, registration: BrokerRegistration, now_ms: int) -> tuple[RegisterBrokerResult, Effects]:
+    def prepare(self, registration: BrokerRegistration) -> Slices[PreparedTopics]:
+        """Find in slices what a registration changes in its broker's topics; nothing is changed by that.
+
+        Other changes may be made between two slices.
+        """
+        identity, table = registration.identity, registration.table
+        stance = self._stance(registration)
+        if not stance.is_publishing:
+            return PreparedTopics(stance, (), TopicChanges(broker_name=identity.broker_name))
+        omitted: tuple[str, ...] = ()
+        if stance.is_omission_deletion:
+            held = self._queues.of_broker(identity.broker_name)
+            omitted = tuple(topic for topic in held if topic not in table.topic_configs)
+        sent = SentTopics(
+            broker_name=identity.broker_name,
+            configs=table.topic_configs.values(),
+            perm_mask=~PERM_WRITE if identity.enable_acting_master and not identity.is_master else ~0,
+            is_all_new=stance.is_all_new,
+            omitted=frozenset(omitted),
+        )
+        changes = yield from self._queues.changes_by(sent)
+        return PreparedTopics(stance, omitted, changes)
+
+    def register_broker(
+        self, registration: BrokerRegistration, now_ms: int, prepared: PreparedTopics | None = None
+    ) -> tuple[RegisterBrokerResult, Effects]:
         """Take a registration: the broker's address, its topics, its filter servers.
 
         Topics that are not in it are kept (a registration may be a part of the table), unless the option says
-        that omission deletes.
+        that omission deletes. What was prepared for it is used if it is still true, else found again.
         """
         effects = Effects()
         identity = registration.identity
@@ -110,17 +145,17 @@ class RouteTables:
         if status is not RegisterStatus.ACCEPTED:
             effects.events.append(_refused(identity, status))
             return RegisterBrokerResult(status=status), effects
+        if prepared is None or prepared.stance != self._stance(registration):
+            prepared = at_once(self.prepare(registration))
         self._leave_former_name(identity, now_ms, effects)
         old_group = self._brokers.group(identity.broker_name)
         old_info = self._live.get(identity.key)
-        is_first = old_group is None or identity.broker_id not in addrs_without_former_ids(old_group, identity)
         group = group_with(old_group, identity)
+        self._note_move(old_group, registration, effects)
         self._note_group_change(old_group, group, identity, effects)
         if self._brokers.put(group, identity.cluster):
             self._touch(identity.broker_name)
-        if identity.is_master or is_prime_slave(group, identity):
-            changed = old_info is None or old_info.data_version != registration.table.data_version
-            self._take_topics(registration, group, is_all_new=is_first or changed, effects=effects)
+        self._take_topics(registration, prepared, effects)
         self._note_liveness(registration, old_info, effects)
         self._put_live(registration, now_ms)
         # COMPAT: in a group that was empty an id counts as a change if it is negative.
@@ -150,6 +185,15 @@ class RouteTables:
         reason = f"registered as {identity.broker_name}"
         self._remove_address(info.broker_name, identity.addr, effects, reason=reason, now_ms=now_ms)
 
+    def _note_move(self, group: BrokerData | None, registration: BrokerRegistration, effects: Effects) -> None:
+        """Tell when an identity that lives is taken by another address, or by another host with the same address."""
+        identity = registration.identity
+        holder = None if group is None else group.broker_addrs.get(identity.broker_id)
+        for info in () if holder is None else self._live.of_address(identity.broker_name, holder):
+            is_moved = holder != identity.addr or host_of(info.peer) != host_of(registration.peer)
+            if is_moved and info.key.cluster == identity.cluster:
+                effects.events.append(moved(info, registration))
+
     def _note_group_change(
         self, old: BrokerData | None, new: BrokerData, identity: BrokerIdentity, effects: Effects
     ) -> None:
@@ -165,36 +209,31 @@ class RouteTables:
         if old is not None:
             _note_master(old, new.broker_addrs.get(MASTER_ID), effects)
 
-    def _take_topics(
-        self, registration: BrokerRegistration, group: BrokerData, *, is_all_new: bool, effects: Effects
-    ) -> None:
+    def _stance(self, registration: BrokerRegistration) -> Stance:
+        """Give what a comparison of topics rests on."""
         identity, table = registration.identity, registration.table
-        broker_name = identity.broker_name
-        if self.options.delete_topic_with_broker_registration and not table.topic_queue_mapping_infos:
-            omitted = [topic for topic in self._queues.topics_of(broker_name) if topic not in table.topic_configs]
-            self._drop_topics(broker_name, omitted, effects, reason="omitted from the broker's registration")
-        perm_mask = ~PERM_WRITE if group.enable_acting_master and not identity.is_master else ~0
-        changed: list[str] = []
-        added: list[str] = []
-        for config in table.topic_configs.values():
-            topic = config.topic_name
-            queues = self._queues.of_topic(topic)
-            if not is_all_new and broker_name in queues:
-                continue
-            if not queues:
-                added.append(topic)
-            queue_data = QueueData(
-                broker_name=broker_name,
-                perm=config.perm & perm_mask,
-                read_queue_nums=config.read_queue_nums,
-                topic_sys_flag=config.topic_sys_flag,
-                write_queue_nums=config.write_queue_nums,
-            )
-            if self._queues.put(topic, queue_data):
-                changed.append(topic)
-        if is_all_new:
-            changed += self._take_mappings(registration)
-        self._note_topics(broker_name, changed, added, effects)
+        group = self._brokers.group(identity.broker_name)
+        info = self._live.get(identity.key)
+        is_first = group is None or identity.broker_id not in addrs_without_former_ids(group, identity)
+        is_other = info is None or info.broker_name != identity.broker_name
+        return Stance(
+            revision=self._revisions.get(identity.broker_name),
+            is_publishing=identity.is_master or is_prime_slave(group_with(group, identity), identity),
+            is_all_new=is_first or is_other or (info is not None and info.data_version != table.data_version),
+            is_omission_deletion=self.options.delete_topic_with_broker_registration
+            and not table.topic_queue_mapping_infos,
+        )
+
+    def _take_topics(self, registration: BrokerRegistration, prepared: PreparedTopics, effects: Effects) -> None:
+        if not prepared.stance.is_publishing:
+            return
+        name = registration.identity.broker_name
+        self._drop_topics(name, prepared.omitted, effects, reason="omitted from the broker's registration")
+        added = self._queues.apply(prepared.changes)
+        changed: Collection[str] = prepared.changes.queues
+        if prepared.stance.is_all_new:
+            changed = {**prepared.changes.queues, **dict.fromkeys(self._take_mappings(registration))}
+        self._note_topics(name, changed, added, effects)
 
     def _take_mappings(self, registration: BrokerRegistration) -> list[str]:
         """Store static-topic mappings; a broker speaks for itself only."""
@@ -206,7 +245,7 @@ class RouteTables:
             if info.bname == name and self._queues.put_mapping(topic, name, info)
         ]
 
-    def _note_topics(self, broker_name: str, changed: list[str], added: list[str], effects: Effects) -> None:
+    def _note_topics(self, broker_name: str, changed: Collection[str], added: list[str], effects: Effects) -> None:
         if changed:
             self._touch(broker_name, changed)
             if broker_name in self._wiped:
@@ -257,6 +296,7 @@ class RouteTables:
                 ha_server_addr=identity.ha_server_addr,
                 digest=registration.digest,
                 revision=self._revisions[identity.broker_name],
+                peer=registration.peer,
             )
         )
 
@@ -304,10 +344,10 @@ class RouteTables:
         effects.close += [connection for connection in connections if not self._live.of_connection(connection)]
         return effects
 
-    def postpone_expiry(self, pause_ms: int) -> None:
-        """Do not count a time in which this process could not listen as silence of the brokers."""
+    def postpone_expiry(self, pause_ms: int, now_ms: int) -> None:
+        """Do not count a time in which this process could not listen, and which is over now, as silence of the brokers."""
         for info in self._live:
-            info.last_update_ms += pause_ms
+            info.last_update_ms = max(info.last_update_ms, min(info.last_update_ms + pause_ms, now_ms))
 
     def is_broker_connection(self, connection: ConnectionId) -> bool:
         """Whether a live broker registered over this connection."""
@@ -431,13 +471,11 @@ class RouteTables:
         return touched, Effects(events=[PermRestored(broker=broker_name, topics=touched, peer=peer)])
 
     def _change_perms(self, broker_name: str, change: Callable[[int], int]) -> int:
-        topics = self._queues.topics_of(broker_name)
-        for topic in topics:
-            data = self._queues.of_topic(topic)[broker_name]
-            self._queues.put(topic, msgspec.structs.replace(data, perm=change(data.perm)))
-        if topics:
-            self._touch(broker_name, topics)
-        return len(topics)
+        count = len(self._queues.of_broker(broker_name))
+        if count:
+            self._queues.replace_all(broker_name, lambda data: msgspec.structs.replace(data, perm=change(data.perm)))
+            self._touch(broker_name)
+        return count
 
     def _drop_topics(self, broker_name: str, topics: Sequence[str], effects: Effects, *, reason: str) -> None:
         if not topics:
@@ -448,9 +486,9 @@ class RouteTables:
 
     # -- what every change ends with
 
-    def _touch(self, broker_name: str, topics: Sequence[str] | None = None) -> None:
+    def _touch(self, broker_name: str, topics: Collection[str] | None = None) -> None:
         """Drop the encoded routes of these topics (None: of all the broker's), and make repeats be read again."""
-        self._encoded.drop(self._queues.topics_of(broker_name) if topics is None else topics)
+        self._encoded.drop(self._queues.of_broker(broker_name) if topics is None else topics)
         self._last_revision += 1
         self._revisions[broker_name] = self._last_revision
         self.read.revision = self._last_revision
@@ -481,6 +519,7 @@ def _refused(identity: BrokerIdentity, status: RegisterStatus) -> BrokerRefused:
         broker=identity.broker_name,
         id=identity.broker_id,
         addr=identity.addr,
+        cause=status.name.lower(),
         reason=status.value,
     )
 

@@ -1,69 +1,119 @@
-"""Topic → broker name → QueueData, and its reverse (Java: topicQueueTable).
+"""Topic → brokers, and broker → topic → QueueData (Java: topicQueueTable).
 
 Owns: both directions, always in step; static-topic mappings, which live and die with them.
 Must not know: which brokers exist, or why a topic changes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
 
+from cosmodrome.namesrv.routing.topic_changes import (
+    Brokers,
+    JoinedBrokers,
+    SentTopics,
+    TopicChanges,
+    changes_in_slices,
+)
 from cosmodrome.protocol.bodies.route import QueueData, TopicQueueMappingInfo
+from cosmodrome.protocol.slices import Slices
 
-_NO_QUEUES: Mapping[str, QueueData] = {}
+_NO_QUEUES: Final[Mapping[str, QueueData]] = MappingProxyType({})
+_MOST_SHARED: Final = 64
+"""Different numbers of queues and permissions of one broker that are remembered, to share one object for each."""
 
 
 class TopicQueues:
     """Which brokers serve a topic, and which topics a broker serves.
 
-    A topic is here iff at least one broker serves it.
+    A topic is here iff at least one broker serves it. What a broker sent is kept in one dictionary of its own, and
+    topics with the same brokers share one tuple of names: a broker's whole table comes and goes by few steps.
     """
 
     def __init__(self) -> None:
-        self._topics: dict[str, dict[str, QueueData]] = {}
+        self._brokers: dict[str, Brokers] = {}
+        self._queues: dict[str, dict[str, QueueData]] = {}
         self.dropped_count = 0
         """How many QueueData were dropped so far."""
-        self._topics_by_broker: dict[str, dict[str, None]] = {}
         self._mappings: dict[str, dict[str, TopicQueueMappingInfo]] = {}
         self._mapped_topics_by_broker: dict[str, set[str]] = {}
         self._shared: dict[str, dict[QueueData, QueueData]] = {}
 
     def __len__(self) -> int:
-        return len(self._topics)
+        return len(self._brokers)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._topics)
+        return iter(self._brokers)
 
     def __contains__(self, topic: str) -> bool:
-        return topic in self._topics
+        return topic in self._brokers
 
-    def of_topic(self, topic: str) -> Mapping[str, QueueData]:
-        """Give the queue data of a topic by broker name; empty when nobody serves it."""
-        return self._topics.get(topic, _NO_QUEUES)
+    def of_topic(self, topic: str) -> dict[str, QueueData]:
+        """Give the queue data of a topic by broker name, as a copy; empty when nobody serves it."""
+        return {name: self._queues[name][topic] for name in self._brokers.get(topic, ())}
+
+    def first_of_topic(self, topic: str) -> QueueData:
+        """Give the queue data of the first broker of a topic that somebody serves."""
+        return self._queues[self._brokers[topic][0]][topic]
 
     def has(self, topic: str, broker_name: str) -> bool:
         """Tell whether a broker has anything for a topic: queues, or a static-topic mapping."""
-        return broker_name in self.of_topic(topic) or broker_name in self._mappings.get(topic, ())
+        return topic in self.of_broker(broker_name) or broker_name in self._mappings.get(topic, ())
+
+    def of_broker(self, broker_name: str) -> Mapping[str, QueueData]:
+        """Give the queue data of one broker by topic, as it is: do not walk it while it changes."""
+        return self._queues.get(broker_name, _NO_QUEUES)
 
     def topics_of(self, broker_name: str) -> tuple[str, ...]:
         """Give the topics of one broker; a copy, so that it may be walked while they change."""
-        return tuple(self._topics_by_broker.get(broker_name, ()))
+        return tuple(self.of_broker(broker_name))
 
     def mappings_of(self, topic: str) -> Mapping[str, TopicQueueMappingInfo] | None:
         """Give the static-topic mappings of a topic by broker name; None when there are none."""
         return self._mappings.get(topic)
 
+    def changes_by(self, sent: SentTopics) -> Slices[TopicChanges]:
+        """Find, in slices, what a registration changes; nothing is changed by that."""
+        return changes_in_slices(sent, self.of_broker(sent.broker_name), self._brokers)
+
+    def apply(self, changes: TopicChanges) -> list[str]:
+        """Make changes that were found before, in one step, and give the topics that had no broker.
+
+        What was found must still be true of the broker itself. The other brokers of its topics may have changed.
+        """
+        broker_name, brokers = changes.broker_name, self._brokers
+        if not changes.queues:
+            return []
+        moved = [topic for topic, before in changes.before.items() if brokers.get(topic) is not before]
+        joined = JoinedBrokers(broker_name)
+        for topic in moved:
+            before = changes.before[topic] = brokers.get(topic)
+            changes.brokers[topic] = joined.with_broker(before)
+        brokers.update(changes.brokers)
+        self._queues.setdefault(broker_name, {}).update(changes.queues)
+        return [topic for topic, before in changes.before.items() if before is None]
+
     def put(self, topic: str, queue_data: QueueData) -> bool:
         """Store what a broker has for a topic, and tell whether that changed anything."""
-        queues = self._topics.get(topic)
-        if queues is None:
-            queues = self._topics[topic] = {}
-        broker_name = queue_data.broker_name
-        if queues.get(broker_name) == queue_data:
+        name = queue_data.broker_name
+        held = self.of_broker(name).get(topic)
+        if held == queue_data:
             return False
-        if broker_name not in queues:
-            self._topics_by_broker.setdefault(broker_name, {})[topic] = None
+        if held is None:
+            self._brokers[topic] = (*self._brokers.get(topic, ()), name)
         # One object for all topics of a broker with the same numbers: brokers have thousands of those.
-        queues[broker_name] = self._shared.setdefault(broker_name, {}).setdefault(queue_data, queue_data)
+        shared = self._shared.setdefault(name, {})
+        if len(shared) >= _MOST_SHARED:
+            shared.clear()
+        self._queues.setdefault(name, {})[topic] = shared.setdefault(queue_data, queue_data)
         return True
+
+    def replace_all(self, broker_name: str, change: Callable[[QueueData], QueueData]) -> None:
+        """Store something else for each topic of a broker; `change` is asked once for topics that share an object."""
+        held = self.of_broker(broker_name)
+        changed = {id(data): change(data) for data in {id(data): data for data in held.values()}.values()}
+        if held:
+            self._queues[broker_name] = {topic: changed[id(data)] for topic, data in held.items()}
 
     def put_mapping(self, topic: str, broker_name: str, info: TopicQueueMappingInfo) -> bool:
         """Store where a broker has the queues of a static topic, and tell whether that changed anything."""
@@ -77,35 +127,47 @@ class TopicQueues:
     def drop(self, topic: str, broker_name: str) -> bool:
         """Forget one broker for one topic, and tell whether the topic lost its last broker by that."""
         self._drop_mapping(topic, broker_name)
-        queues = self._topics.get(topic)
-        if queues is None or broker_name not in queues:
+        if topic not in self.of_broker(broker_name):
             return False
-        del queues[broker_name]
-        self._unlink(topic, broker_name)
-        if queues:
-            return False
-        del self._topics[topic]
-        self._drop_all_mappings(topic)
-        return True
+        queues = self._queues[broker_name]
+        del queues[topic]
+        if not queues:
+            self._forget_queues(broker_name)
+        self.dropped_count += 1
+        remaining = tuple(name for name in self._brokers[topic] if name != broker_name)
+        return self._leave(topic, remaining)
 
     def drop_broker(self, broker_name: str) -> list[str]:
         """Forget a broker everywhere, and give the topics that lost their last broker by that."""
-        lost = [topic for topic in self.topics_of(broker_name) if self.drop(topic, broker_name)]
+        queues = self._forget_queues(broker_name)
+        self.dropped_count += len(queues)
+        lost: list[str] = []
+        # As in JoinedBrokers.
+        left: dict[int, tuple[Brokers, Brokers]] = {}
+        for topic in queues:
+            before = self._brokers[topic]
+            known = left.get(id(before))
+            if known is None:
+                known = left[id(before)] = (before, tuple(name for name in before if name != broker_name))
+            if self._leave(topic, known[1]):
+                lost.append(topic)
         for topic in tuple(self._mapped_topics_by_broker.get(broker_name, ())):
             self._drop_mapping(topic, broker_name)
         return lost
 
-    def _unlink(self, topic: str, broker_name: str) -> None:
-        self.dropped_count += 1
-        topics = self._topics_by_broker[broker_name]
-        del topics[topic]
-        if not topics:
-            del self._topics_by_broker[broker_name]
-            del self._shared[broker_name]
+    def _leave(self, topic: str, remaining: Brokers) -> bool:
+        if remaining:
+            self._brokers[topic] = remaining
+            return False
+        del self._brokers[topic]
+        if topic in self._mappings:
+            for broker_name in tuple(self._mappings[topic]):
+                self._drop_mapping(topic, broker_name)
+        return True
 
-    def _drop_all_mappings(self, topic: str) -> None:
-        for broker_name in tuple(self._mappings.get(topic, ())):
-            self._drop_mapping(topic, broker_name)
+    def _forget_queues(self, broker_name: str) -> Mapping[str, QueueData]:
+        self._shared.pop(broker_name, None)
+        return self._queues.pop(broker_name, _NO_QUEUES)
 
     def _drop_mapping(self, topic: str, broker_name: str) -> None:
         infos = self._mappings.get(topic)

@@ -19,7 +19,7 @@ from cosmodrome.namesrv.shadow.tally import Both, Outcome, Question, Report, Tal
 from cosmodrome.protocol.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from cosmodrome.protocol.command import RemotingCommand
 from cosmodrome.transport.client import RemotingClient
-from cosmodrome.transport.dispatch import Answer, Dispatcher, Peer, Processor
+from cosmodrome.transport.dispatch import OURSELVES, Answer, Dispatcher, Peer, Processor
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ class _ObservedDispatcher(Dispatcher):
 
     def answer_again(self, request: RemotingCommand) -> Answer:
         """Answer as things are now, unobserved; in events the peer is called `shadow`."""
-        return super().dispatch(request, Peer(0, "shadow"))
+        return super().dispatch(request, Peer(OURSELVES, "shadow"))
 
 
 class Shadow:
@@ -179,6 +179,8 @@ class Shadow:
             return answer
         if not isinstance(answer, RemotingCommand):
             return self._observe_later(request, answer)
+        if answer.code == ResponseCode.NO_PERMISSION:  # by our policy, which the other one has not
+            return answer
         limits, tally = self._limits, self._tally
         tally.reads += 1
         if len(self._queue) >= limits.queued:

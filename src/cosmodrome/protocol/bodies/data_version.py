@@ -8,8 +8,11 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from cosmodrome.errors import MalformedBodyError
+from cosmodrome.errors import BodyLimitError, MalformedBodyError
 from cosmodrome.protocol.json_dialects import parse_lenient, to_int64
+
+_MAX_BODY_BYTES: Final = 64 * 1024
+"""Of a body that is nothing but a version; brokers send some sixty bytes."""
 
 _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
@@ -55,7 +58,10 @@ def decode_data_version(body: bytes, now_ms: int) -> DataVersion | None:
 
     Raises:
         MalformedBodyError: Not readable as a DataVersion.
+        BodyLimitError: Far longer than any.
     """
+    if len(body) > _MAX_BODY_BYTES:
+        raise BodyLimitError(f"a DataVersion of more than {_MAX_BODY_BYTES} bytes")
     document = parse_lenient(body)
     return None if document is None else data_version_from_json(document, now_ms)
 

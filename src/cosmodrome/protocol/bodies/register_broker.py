@@ -5,33 +5,45 @@ Must not know: what is done with a registration.
 """
 
 import re
-import struct
 import zlib
-from collections.abc import Iterator
+from itertools import islice
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
 
 from cosmodrome.errors import MalformedBodyError
+from cosmodrome.protocol.bodies.compressed_pieces import CompressedPieces
 from cosmodrome.protocol.bodies.data_version import NO_TABLE, DataVersion, data_version_from_json
+from cosmodrome.protocol.bodies.json_table import STAND_IN, cut_body
 from cosmodrome.protocol.bodies.route import TopicQueueMappingInfo, mapping_info_from_json
 from cosmodrome.protocol.bodies.topic_config import (
     TopicConfig,
     TopicTable,
     topic_config_from_text,
-    topic_table_from_json,
+    topic_table_in_slices,
 )
 from cosmodrome.protocol.json_dialects import parse_lenient, to_text
+from cosmodrome.protocol.limits import DEFAULT_LIMITS, BodyLimits
+from cosmodrome.protocol.slices import Slices, at_once
 from cosmodrome.protocol.versions import V3_0_11
-
-MAX_INFLATED_BYTES: Final = 64 * 1024 * 1024
-"""Holds over a million topics; an uncompressed body cannot exceed a frame."""
 
 CRC32_MASK: Final = 0x7FFFFFFF
 ZLIB_FIRST_BYTE: Final = b"\x78"
-_LENGTH: Final = struct.Struct(">i")
-_CURR_ID_MAP: Final = re.compile(rb'("currIdMap":\{)([-0-9:,]+)\}')
-_BARE_KEY: Final = re.compile(rb"(-?[0-9]+):")
+SLICE_BYTES: Final = 512 * 1024
+"""How much of a body is digested without a pause: about half a millisecond."""
+# Possessive, and anchored at what stands before a key: a long run of digits is looked at once.
+_CURR_ID_MAP: Final = re.compile(rb'("currIdMap":\{)([-0-9:,]++)\}')
+_BARE_KEY: Final = re.compile(rb"(?:(?<=,)|^)(-?[0-9]++):")
+_SMALLEST_TOPIC_BYTES: Final = len(b'"":{"topicName":""},')
+# Its address may hold some.
+_COMMAS_PER_SERVER: Final = 4
+# A topic has an object and one for its attributes, a mapping likewise; empty ones are none of these.
+_OBJECTS_PER_TOPIC: Final = 4
+# Each takes well under a millisecond.
+_SLICE_TOPICS: Final = 2000
+_SLICE_TEXTS: Final = 200
+_topic_name: Final = attrgetter("topic_name")
 
 
 class RegisterBrokerBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +53,9 @@ class RegisterBrokerBody(msgspec.Struct, frozen=True, kw_only=True):
     filter_servers: tuple[str, ...] | None
 
 
-def decode_register_broker_body(body: bytes, version: int, *, is_compressed: bool, now_ms: int) -> RegisterBrokerBody:
+def decode_register_broker_body(
+    body: bytes, version: int, *, is_compressed: bool, now_ms: int, limits: BodyLimits = DEFAULT_LIMITS
+) -> RegisterBrokerBody:
     """Read a registration body of any release.
 
     `is_compressed` is what the header says. It is believed for bodies that are not JSON; 5.x brokers with
@@ -52,57 +66,147 @@ def decode_register_broker_body(body: bytes, version: int, *, is_compressed: boo
         version: Of the request, already clamped.
         is_compressed: The header's `compressed`.
         now_ms: Wall-clock time, for versions without a timestamp.
+        limits: How much it may hold.
 
     Raises:
         MalformedBodyError: Not readable. Nothing of it may be used.
+        BodyLimitError: It holds more than `limits` allow.
     """
+    return at_once(
+        register_broker_body_in_slices(body, version, is_compressed=is_compressed, now_ms=now_ms, limits=limits)
+    )
+
+
+def register_broker_body_in_slices(
+    body: bytes, version: int, *, is_compressed: bool, now_ms: int, limits: BodyLimits = DEFAULT_LIMITS
+) -> Slices[RegisterBrokerBody]:
+    """Read a registration body as `decode_register_broker_body` does, with pauses."""
     if not body:
         return RegisterBrokerBody(table=TopicTable(data_version=NO_TABLE, topic_configs={}), filter_servers=())
     if version < V3_0_11:
-        return RegisterBrokerBody(table=topic_table_from_json(parse_lenient(body), now_ms), filter_servers=None)
-    if is_compressed or body[:1] == ZLIB_FIRST_BYTE:
-        return _decode_compressed(_inflate(body), now_ms)
-    return _decode_json(body, now_ms)
+        table = yield from topic_table_in_slices(parse_lenient(body), now_ms)
+        decoded = RegisterBrokerBody(table=table, filter_servers=None)
+    elif is_compressed or body[:1] == ZLIB_FIRST_BYTE:
+        decoded = yield from _decode_compressed(CompressedPieces(body, limits.max_inflated_bytes), now_ms, limits)
+    else:
+        yield from _check_object_count(body, limits)
+        decoded = yield from _decode_json(body, now_ms, limits)
+    yield from _check(decoded, limits)
+    return decoded
+
+
+def _check_object_count(body: bytes, limits: BodyLimits) -> Slices[None]:
+    """Refuse a body that can only hold too many topics, before any of them takes memory."""
+    if len(body) > limits.max_topics * _SMALLEST_TOPIC_BYTES:
+        objects = 0
+        for start in range(0, len(body), SLICE_BYTES):
+            end = start + SLICE_BYTES
+            objects += body.count(b"{", start, end) - body.count(b"{}", start, end + 1)
+            yield
+        limits.check_topics(objects // _OBJECTS_PER_TOPIC)
+
+
+def _check(body: RegisterBrokerBody, limits: BodyLimits) -> Slices[None]:
+    table, servers = body.table, body.filter_servers or ()
+    mappings = table.topic_queue_mapping_infos
+    limits.check_topics(max(len(table.topic_configs), len(mappings)))
+    limits.check_filter_servers(len(servers))
+    keys, configs = iter(table.topic_configs), iter(table.topic_configs.values())
+    while some := list(islice(configs, _SLICE_TOPICS)):
+        limits.check_names(islice(keys, _SLICE_TOPICS))
+        limits.check_names(map(_topic_name, some))
+        yield
+    limits.check_names(servers)
+    for number, (key, info) in enumerate(mappings.items(), 1):
+        limits.check_names(filter(None, (key, info.topic, info.bname, info.scope)))
+        if number % _SLICE_TOPICS == 0:
+            yield
 
 
 def masked_crc32(body: bytes) -> int:
     """Give the checksum as brokers send it: CRC-32 without its top bit; 0 for no body."""
-    return zlib.crc32(body) & CRC32_MASK
+    return at_once(masked_crc32_in_slices(body))
+
+
+def masked_crc32_in_slices(body: bytes) -> Slices[int]:
+    """Give the checksum, with pauses."""
+    crc = 0
+    with memoryview(body) as view:
+        for start in range(0, len(body), SLICE_BYTES):
+            if start:
+                yield
+            crc = zlib.crc32(view[start : start + SLICE_BYTES], crc)
+    return crc & CRC32_MASK
 
 
 class _UsualWrapper(msgspec.Struct, rename="camel"):
     data_version: DataVersion
     topic_config_table: dict[str, TopicConfig]
-    topic_queue_mapping_info_map: dict[str, Any] | None = None
+    # Read one by one: what is not known yet may take many times its text.
+    topic_queue_mapping_info_map: dict[str, msgspec.Raw] | None = None
 
 
 class _UsualBody(msgspec.Struct, rename="camel"):
     """What Java brokers send; anything else goes the tolerant way."""
 
     topic_config_serialize_wrapper: _UsualWrapper
-    filter_server_list: list[str] | None
+    filter_server_list: msgspec.Raw
 
 
 _decode_usual: Final = msgspec.json.Decoder(_UsualBody).decode
+_decode_table: Final = msgspec.json.Decoder(dict[str, TopicConfig]).decode
+_STAND_IN: Final = _decode_table(STAND_IN)
+_NOT_USUAL: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
-def _decode_json(body: bytes, now_ms: int) -> RegisterBrokerBody:
-    if b'"currIdMap":{' in body:
-        body = _quote_curr_id_maps(body)
-    try:
-        usual = _decode_usual(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _decode_json_tolerantly(body, now_ms)
+def _decode_json(body: bytes, now_ms: int, limits: BodyLimits) -> Slices[RegisterBrokerBody]:
+    usual = yield from _decode_usual_in_pieces(body)
+    if usual is None:
+        if b'"currIdMap":{' in body:
+            body = _quote_curr_id_maps(body)
+        try:
+            usual = _decode_usual(body)
+        except _NOT_USUAL:
+            return (yield from _decode_json_tolerantly(body, now_ms))
     wrapper = usual.topic_config_serialize_wrapper
     mappings = wrapper.topic_queue_mapping_info_map or {}
+    limits.check_topics(max(len(mappings), len(wrapper.topic_config_table)))
+    servers = bytes(usual.filter_server_list)
+    limits.check_filter_servers(servers.count(b",") // _COMMAS_PER_SERVER)
+    infos: dict[str, TopicQueueMappingInfo] = {}
+    for number, (key, value) in enumerate(mappings.items(), 1):
+        infos[key] = mapping_info_from_json(parse_lenient(bytes(value)))
+        if number % _SLICE_TEXTS == 0:
+            yield
     return RegisterBrokerBody(
         table=TopicTable(
             data_version=wrapper.data_version,
             topic_configs=wrapper.topic_config_table,
-            topic_queue_mapping_infos={key: mapping_info_from_json(value) for key, value in mappings.items()},
+            topic_queue_mapping_infos=infos,
         ),
-        filter_servers=None if usual.filter_server_list is None else tuple(usual.filter_server_list),
+        filter_servers=_filter_servers(parse_lenient(servers)),
     )
+
+
+def _decode_usual_in_pieces(body: bytes) -> Slices[_UsualBody | None]:
+    """Read a long body of the usual kind; None when it is another, or must be read whole to say what is wrong."""
+    cut = yield from cut_body(body)
+    if cut is None:
+        return None
+    table: dict[str, TopicConfig] = {}
+    try:
+        usual = _decode_usual(_quote_curr_id_maps(cut.rest))
+        if usual.topic_config_serialize_wrapper.topic_config_table != _STAND_IN:
+            return None
+        if _decode_usual(_quote_curr_id_maps(cut.rest_of_empty)).topic_config_serialize_wrapper.topic_config_table:
+            return None
+        for piece in cut.pieces:
+            table.update(_decode_table(piece))
+            yield
+    except _NOT_USUAL:
+        return None
+    usual.topic_config_serialize_wrapper.topic_config_table = table
+    return usual
 
 
 def _quote_curr_id_maps(body: bytes) -> bytes:
@@ -113,13 +217,15 @@ def _quote_curr_id_maps(body: bytes) -> bytes:
     return _CURR_ID_MAP.sub(lambda found: found[1] + _BARE_KEY.sub(rb'"\1":', found[2]) + b"}", body)
 
 
-def _decode_json_tolerantly(body: bytes, now_ms: int) -> RegisterBrokerBody:
+def _decode_json_tolerantly(body: bytes, now_ms: int) -> Slices[RegisterBrokerBody]:
     document = parse_lenient(body)
+    yield
     if not isinstance(document, dict):
         raise MalformedBodyError("the body is not a RegisterBrokerBody")
     wrapper = document.get("topicConfigSerializeWrapper", {})
     servers = document.get("filterServerList", [])
-    return RegisterBrokerBody(table=topic_table_from_json(wrapper, now_ms), filter_servers=_filter_servers(servers))
+    table = yield from topic_table_in_slices(wrapper, now_ms)
+    return RegisterBrokerBody(table=table, filter_servers=_filter_servers(servers))
 
 
 def _filter_servers(document: Any) -> tuple[str, ...] | None:
@@ -129,74 +235,37 @@ def _filter_servers(document: Any) -> tuple[str, ...] | None:
     return tuple(text for text in map(to_text, document) if text is not None)
 
 
-def _inflate(body: bytes) -> bytes:
-    inflater = zlib.decompressobj()
-    try:
-        inflated = inflater.decompress(body, MAX_INFLATED_BYTES)
-    except zlib.error as error:
-        raise MalformedBodyError(f"the compressed body is damaged: {error}") from error
-    if inflater.unconsumed_tail:
-        raise MalformedBodyError(f"the compressed body inflates to more than {MAX_INFLATED_BYTES} bytes")
-    if not inflater.eof:
-        raise MalformedBodyError("the compressed body ends too early")
-    if inflater.unused_data:
-        raise MalformedBodyError("the compressed body is followed by something else")
-    return inflated
-
-
-def _decode_compressed(inflated: bytes, now_ms: int) -> RegisterBrokerBody:
-    pieces = _Pieces(inflated)
+def _decode_compressed(pieces: CompressedPieces, now_ms: int, limits: BodyLimits) -> Slices[RegisterBrokerBody]:
     data_version = data_version_from_json(parse_lenient(pieces.next_piece()), now_ms)
     configs: dict[str, TopicConfig] = {}
-    for piece in pieces.counted():
-        config = topic_config_from_text(_text_of(piece))
+    sliced_bytes = 0
+    for number in range(_count(pieces, limits)):
+        if number % _SLICE_TEXTS == 0 or pieces.inflated_bytes - sliced_bytes >= SLICE_BYTES:
+            sliced_bytes = pieces.inflated_bytes
+            yield
+        config = topic_config_from_text(_text_of(pieces.next_piece()))
         configs[config.topic_name] = config
     filter_servers = _filter_servers(parse_lenient(pieces.next_piece()))
     mappings: dict[str, TopicQueueMappingInfo] = {}
     # By the protocol only writers of 5.0.0 and above append the mappings; bytes that remain are the proof.
-    if pieces.has_more:
-        for piece in pieces.counted():
-            info = mapping_info_from_json(parse_lenient(piece))
+    if pieces.has_more():
+        for number in range(_count(pieces, limits)):
+            if number % _SLICE_TEXTS == 0 or pieces.inflated_bytes - sliced_bytes >= SLICE_BYTES:
+                sliced_bytes = pieces.inflated_bytes
+                yield
+            info = mapping_info_from_json(parse_lenient(pieces.next_piece()))
             if info.topic is None:
                 raise MalformedBodyError("a static-topic mapping has no topic")
             mappings[info.topic] = info
-    if pieces.has_more:
-        raise MalformedBodyError("bytes follow the compressed body's last part")
+    pieces.check_end()
     table = TopicTable(data_version=data_version, topic_configs=configs, topic_queue_mapping_infos=mappings)
     return RegisterBrokerBody(table=table, filter_servers=filter_servers)
 
 
-class _Pieces:
-    """Length-prefixed pieces, read in order; no length is believed beyond the bytes that are there."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._position = 0
-
-    @property
-    def has_more(self) -> bool:
-        return self._position < len(self._data)
-
-    def next_piece(self) -> bytes:
-        length = self._length()
-        start = self._position
-        if start + length > len(self._data):
-            raise MalformedBodyError("a length in the compressed body reaches beyond it")
-        self._position = start + length
-        return self._data[start : start + length]
-
-    def counted(self) -> Iterator[bytes]:
-        for _ in range(self._length()):
-            yield self.next_piece()
-
-    def _length(self) -> int:
-        if self._position + _LENGTH.size > len(self._data):
-            raise MalformedBodyError("the compressed body ends inside a length")
-        (length,) = _LENGTH.unpack_from(self._data, self._position)
-        self._position += _LENGTH.size
-        if length < 0:
-            raise MalformedBodyError(f"bad length {length} in the compressed body")
-        return int(length)
+def _count(pieces: CompressedPieces, limits: BodyLimits) -> int:
+    count = pieces.next_count()
+    limits.check_topics(count)
+    return count
 
 
 def _text_of(piece: bytes) -> str:

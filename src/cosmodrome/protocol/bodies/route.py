@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from cosmodrome.errors import MalformedBodyError
+from cosmodrome.errors import BodyLimitError, MalformedBodyError
 from cosmodrome.protocol.json_dialects import (
     JsonDialect,
     encode_json,
@@ -21,12 +21,15 @@ from cosmodrome.protocol.json_dialects import (
     to_int64,
     to_text,
 )
+from cosmodrome.protocol.limits import DEFAULT_LIMITS, BodyLimits
 
 PERM_INHERIT: Final = 1
 PERM_WRITE: Final = 2
 PERM_READ: Final = 4
 PERM_PRIORITY: Final = 8
 MASTER_ID: Final = 0
+MAX_MAPPED_QUEUES: Final = 16_384
+"""Of one static topic at one broker, where a handful is usual."""
 
 
 class QueueData(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
@@ -141,12 +144,15 @@ def mapping_info_from_json(document: Any) -> TopicQueueMappingInfo:
 
     Raises:
         MalformedBodyError: Not an object, or members of other types.
+        BodyLimitError: More than MAX_MAPPED_QUEUES queues.
     """
     if not isinstance(document, dict):
         raise MalformedBodyError("a TopicQueueMappingInfo is not an object")
     ids = document.get("currIdMap")
     if ids is not None and not isinstance(ids, dict):
         raise MalformedBodyError("currIdMap is not an object")
+    if ids is not None and len(ids) > MAX_MAPPED_QUEUES:
+        raise BodyLimitError(f"more than {MAX_MAPPED_QUEUES} queues in one static-topic mapping")
     return TopicQueueMappingInfo(
         topic=to_text(document.get("topic")),
         bname=to_text(document.get("bname")),
@@ -158,20 +164,25 @@ def mapping_info_from_json(document: Any) -> TopicQueueMappingInfo:
     )
 
 
-def decode_queue_datas(body: bytes) -> tuple[QueueData, ...]:
+def decode_queue_datas(body: bytes, limits: BodyLimits = DEFAULT_LIMITS) -> tuple[QueueData, ...]:
     """Read the queue datas of a TopicRouteData, all that REGISTER_TOPIC_IN_NAMESRV uses of it.
 
     `topicSynFlag` is how 4.8.0 and older spell `topicSysFlag`.
 
     Raises:
         MalformedBodyError: Not an object, or a queue data that is not one.
+        BodyLimitError: More queue datas, or longer names, than `limits` allow.
     """
     document = parse_lenient(body)
     if document is None:
         return ()
     if not isinstance(document, dict) or not isinstance(document.get("queueDatas") or [], list):
         raise MalformedBodyError("the body is not a TopicRouteData")
-    return tuple(_queue_data_from_json(item) for item in document.get("queueDatas") or [])
+    items = document.get("queueDatas") or []
+    limits.check_topics(len(items))
+    queue_datas = tuple(_queue_data_from_json(item) for item in items)
+    limits.check_names(data.broker_name for data in queue_datas)
+    return queue_datas
 
 
 def _queue_data_from_json(document: Any) -> QueueData:

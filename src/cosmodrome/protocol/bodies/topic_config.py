@@ -6,8 +6,8 @@ Must not know: what is done with a table.
 """
 
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
@@ -15,6 +15,7 @@ from cosmodrome.errors import MalformedBodyError
 from cosmodrome.protocol.bodies.data_version import DataVersion, data_version_from_json
 from cosmodrome.protocol.bodies.route import TopicQueueMappingInfo, mapping_info_from_json
 from cosmodrome.protocol.json_dialects import to_int32, to_text
+from cosmodrome.protocol.slices import Slices
 
 _DEFAULT_QUEUE_NUMS: Final = 16
 _DEFAULT_PERM: Final = 6
@@ -22,6 +23,9 @@ _FILTER_TYPES: Final = frozenset({"SINGLE_TAG", "MULTI_TAG"})
 _INT32_RANGE: Final = range(-(2**31), 2**31)
 _JAVA_INT: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _COMPRESSED_FIELDS: Final = 5
+_SLICE_MEMBERS: Final = 200
+
+ValueT = TypeVar("ValueT")
 
 _Int32 = Annotated[int, msgspec.Meta(ge=_INT32_RANGE.start, le=_INT32_RANGE.stop - 1)]
 
@@ -47,7 +51,7 @@ class TopicTable(msgspec.Struct, frozen=True, kw_only=True):
     topic_queue_mapping_infos: Mapping[str, TopicQueueMappingInfo] = {}
 
 
-def topic_table_from_json(document: Any, now_ms: int) -> TopicTable:
+def topic_table_in_slices(document: Any, now_ms: int) -> Slices[TopicTable]:
     """Read a parsed TopicConfigSerializeWrapper. `now_ms` is wall-clock time.
 
     Raises:
@@ -59,9 +63,20 @@ def topic_table_from_json(document: Any, now_ms: int) -> TopicTable:
     mappings = _members(document, "topicQueueMappingInfoMap")
     return TopicTable(
         data_version=data_version_from_json(document.get("dataVersion"), now_ms),
-        topic_configs={key: topic_config_from_json(key, value) for key, value in configs.items()},
-        topic_queue_mapping_infos={key: mapping_info_from_json(value) for key, value in mappings.items()},
+        topic_configs=(yield from _read_in_slices(configs, topic_config_from_json)),
+        topic_queue_mapping_infos=(
+            yield from _read_in_slices(mappings, lambda _, value: mapping_info_from_json(value))
+        ),
     )
+
+
+def _read_in_slices(members: dict[str, Any], read: Callable[[str, Any], ValueT]) -> Slices[dict[str, ValueT]]:
+    values: dict[str, ValueT] = {}
+    for number, (key, member) in enumerate(members.items(), 1):
+        values[key] = read(key, member)
+        if number % _SLICE_MEMBERS == 0:
+            yield
+    return values
 
 
 def topic_config_from_json(key: str, document: Any) -> TopicConfig:

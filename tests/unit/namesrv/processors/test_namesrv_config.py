@@ -73,11 +73,11 @@ async def test_a_body_that_is_no_properties_text(peer: AsyncWire) -> None:
 
 async def test_changes_act_at_once(peer: AsyncWire) -> None:
     """The tables' options, the idle limit, the interval of scans."""
-    body = b"deleteTopicWithBrokerRegistration=true\nserverChannelMaxIdleTimeSeconds=7\nscanNotActiveBrokerInterval=50"
+    body = b"deleteTopicWithBrokerRegistration=true\nserverChannelMaxIdleTimeSeconds=97\nscanNotActiveBrokerInterval=50"
 
     assert (await peer.request(318, None, body)).remark is None
     now = await listing(peer)
-    assert (now["serverChannelMaxIdleTimeSeconds"], now["scanNotActiveBrokerInterval"]) == ("7", "50")
+    assert (now["serverChannelMaxIdleTimeSeconds"], now["scanNotActiveBrokerInterval"]) == ("97", "50")
 
 
 async def test_changes_are_for_those_who_may(tmp_path: Path) -> None:

@@ -285,9 +285,19 @@ def test_a_pause_of_this_process_is_nobodys_silence() -> None:
     scene = Scene()
     scene.register(registration(identity("a", timeout_ms=100)))
     scene.now_ms += 5000
-    scene.tables.postpone_expiry(5000)
+    scene.tables.postpone_expiry(5000, scene.now_ms)
 
     assert scene.tables.expire(scene.now_ms) == Effects()
+
+
+def test_who_spoke_after_a_pause_is_not_owed_it() -> None:
+    """Else a broker that leaves without a word after an hour's pause would stay for an hour."""
+    scene = Scene()
+    scene.now_ms += 5000
+    scene.register(registration(identity("a", timeout_ms=100)))
+    scene.tables.postpone_expiry(5000, scene.now_ms)
+
+    assert scene.tables.expire(scene.now_ms + 101).events
 
 
 def test_all_brokers_of_a_connection_go_with_it() -> None:

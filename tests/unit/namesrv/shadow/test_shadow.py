@@ -160,6 +160,14 @@ class TestOutcomes:
             assert shadow.dispatcher.dispatch(ask(), PEER).code == 17
             assert (await settled(shadow)).same == 1
 
+    async def test_what_our_policy_refuses_is_nobody_else_s_affair(
+        self, shadowing: Callable[..., Any], other: Other
+    ) -> None:
+        async with shadowing(replying(b"", code=16)) as shadow:
+            shadow.dispatcher.dispatch(ask(), PEER)
+            assert (await settled(shadow)).reads == 0
+        assert other.asked == []
+
     async def test_an_answer_that_comes_later_is_compared_too(self, shadowing: Callable[..., Any]) -> None:
         async def later(command: RemotingCommand) -> RemotingCommand:
             await asyncio.sleep(0)

@@ -9,8 +9,9 @@ from cosmodrome.protocol.bodies.topic_config import (
     TopicConfig,
     topic_config_from_json,
     topic_config_from_text,
-    topic_table_from_json,
+    topic_table_in_slices,
 )
+from cosmodrome.protocol.slices import at_once
 
 NOW_MS = 1_800_000_000_000
 
@@ -71,7 +72,7 @@ def test_texts_that_are_refused(text: str) -> None:
 def test_a_table() -> None:
     document = wire.topic_wrapper([wire.topic_config("T")], mappings=[wire.mapping_info("T", "broker-a", {0: 0})])
 
-    table = topic_table_from_json(document, NOW_MS)
+    table = at_once(topic_table_in_slices(document, NOW_MS))
 
     assert list(table.topic_configs) == ["T"]
     assert table.topic_queue_mapping_infos == {"T": mapping("T")}
@@ -79,7 +80,7 @@ def test_a_table() -> None:
 
 
 def test_an_empty_table() -> None:
-    table = topic_table_from_json({"topicConfigTable": None}, NOW_MS)
+    table = at_once(topic_table_in_slices({"topicConfigTable": None}, NOW_MS))
 
     assert (table.topic_configs, table.topic_queue_mapping_infos) == ({}, {})
     assert table.data_version.timestamp == NOW_MS
@@ -93,4 +94,4 @@ def test_an_empty_table() -> None:
 def test_tables_that_are_refused(document: object) -> None:
     """A null in a table is one: Java's maps refuse it too."""
     with pytest.raises(MalformedBodyError):
-        topic_table_from_json(document, NOW_MS)
+        at_once(topic_table_in_slices(document, NOW_MS))

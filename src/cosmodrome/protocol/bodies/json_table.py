@@ -1,0 +1,72 @@
+"""Where the JSON of a long registration can be cut, so that its topics are read piece by piece.
+
+Owns: finding the cuts.
+Must not know: what the pieces mean. A cut is a guess that reading proves: by JSON's grammar, pieces that are each the
+    members of an object are together the members of that object.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+from cosmodrome.protocol.slices import Slices
+
+SHORT_BYTES: Final = 128 * 1024
+"""A body that is not worth cutting."""
+PIECE_BYTES: Final = 64 * 1024
+_LOOK_BYTES: Final = 512 * 1024
+
+_TABLE: Final = b'"topicConfigTable":{'
+# What 5.x brokers write after the table, and how the bodies of older ones end.
+_END: Final = b'}},"topicQueueMapping'
+_OLD_END: Final = b"}}}}"
+# The end of one topic and the name of the next. Inside a text the quote could only be its end, and no name would follow.
+_BETWEEN: Final = re.compile(rb'\},(?="(?:[^"\\]|\\.)*+":\{)')
+STAND_IN: Final = b'{"":{"topicName":""}}'
+"""Stands for the table in what is left of the body."""
+
+
+class CutBody(NamedTuple):
+    """A body without its table, and the table in pieces, each an object of its own.
+
+    `rest` has STAND_IN where the table was, `rest_of_empty` an empty table: what was cut is the body's table only if
+    it is the one in both.
+    """
+
+    rest: bytes
+    rest_of_empty: bytes
+    pieces: list[bytes]
+
+
+def cut_body(body: bytes) -> Slices[CutBody | None]:
+    """Find the table of topics and cut it; None when the body is short, or not written as Java brokers do."""
+    if len(body) < SHORT_BYTES:
+        return None
+    start = (yield from _find(body, _TABLE, 0)) + len(_TABLE)
+    if start < len(_TABLE):
+        return None
+    last = yield from _find(body, _END, start)
+    if last < 0 and body.endswith(_OLD_END):
+        last = len(body) - len(_OLD_END)
+    if last < 0:
+        return None
+    end = last + 1
+    pieces: list[bytes] = []
+    begin = start
+    while begin < end:
+        between = _BETWEEN.search(body, begin + PIECE_BYTES, end) if end - begin > PIECE_BYTES else None
+        cut = end if between is None else between.start() + 1
+        pieces.append(b"{%b}" % body[begin:cut])
+        begin = cut + 1
+        yield
+    head, tail = body[: start - 1], body[end + 1 :]
+    return CutBody(b"".join((head, STAND_IN, tail)), b"".join((head, b"{}", tail)), pieces)
+
+
+def _find(body: bytes, text: bytes, start: int) -> Slices[int]:
+    """Give where a text stands first, or -1; as `bytes.find`, in slices."""
+    for begin in range(start, len(body), _LOOK_BYTES):
+        found = body.find(text, begin, begin + _LOOK_BYTES + len(text) - 1)
+        if found >= 0:
+            return found
+        yield
+    return -1

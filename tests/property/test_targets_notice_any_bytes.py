@@ -1,0 +1,139 @@
+"""The fuzz targets notice: with a fault planted, one of their first inputs shows it."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+from unittest import mock
+
+import pytest
+from fuzz.seeds import seeds
+from fuzz.targets import TARGETS
+from fuzz.virtual_loop import NothingToDoError, VirtualLoop
+
+from cosmodrome.namesrv.processors.broker import BrokerProcessor
+from cosmodrome.protocol import header_binary, header_json
+from cosmodrome.protocol.bodies.topic_config import TopicConfig, topic_config_from_text
+from cosmodrome.protocol.command import RemotingCommand, encode_command
+from cosmodrome.protocol.frame import FrameDecoder
+from cosmodrome.protocol.greeting import Greeting, recognise
+from cosmodrome.protocol.header import Header
+
+
+def after(function: Callable[..., Any], change: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a function that changes what another one gives; `change` sees that, and what was asked."""
+    return lambda *args, **how: change(function(*args, **how), *args)
+
+
+def without_every_third(encoded: bytes, answer: RemotingCommand) -> bytes:
+    return b"" if answer.opaque % 3 == 2 else encoded
+
+
+def twice(encoded: bytes, _: RemotingCommand) -> bytes:
+    return encoded * 2
+
+
+def to_another(_: bytes, answer: RemotingCommand) -> bytes:
+    return encode_command(answer._replace(opaque=answer.opaque + 1))
+
+
+def in_the_other_codec(_: bytes, answer: RemotingCommand) -> bytes:
+    return encode_command(answer._replace(serialize_type=type(answer.serialize_type)(1 - answer.serialize_type)))
+
+
+def forgetful(self: FrameDecoder, data: bytes) -> None:
+    self._buffer, self._offset = data, 0
+
+
+def leaky(self: BrokerProcessor, *asked: Any) -> Any:
+    self._tables.delete_topic("T1", None)
+    return MEMBER_GROUP(self, *asked)
+
+
+def with_a_remark(header: Header) -> bytes:
+    return ENCODE_BINARY(header._replace(remark="x"))
+
+
+def too_early(data: bytes) -> Greeting | None:
+    return recognise(data) or Greeting.REMOTING
+
+
+def with_another_opaque(encoded: bytes, _: Header) -> bytes:
+    return encoded.replace(b'"opaque":', b'"opaque":1')
+
+
+def without_a_name(config: TopicConfig, _: str) -> TopicConfig:
+    return TopicConfig(topic_name="", perm=config.perm)
+
+
+MEMBER_GROUP = BrokerProcessor.get_broker_member_group
+ENCODE_BINARY = header_binary.encode_header
+WRITE = "cosmodrome.transport.connection.encode_command"
+FEED = "cosmodrome.protocol.frame.FrameDecoder.feed"
+FAULTS = {
+    "an answer is missing": ("connection", WRITE, after(encode_command, without_every_third)),
+    "an answer comes twice": ("connection", WRITE, after(encode_command, twice)),
+    "an answer is another's": ("connection", WRITE, after(encode_command, to_another)),
+    "an answer in the other codec": ("connection", WRITE, after(encode_command, in_the_other_codec)),
+    "bytes are lost": ("frame_decoder", FEED, forgetful),
+    "bytes are lost below a connection": ("connection", FEED, forgetful),
+    "a KV entry is not on disk": (
+        "connection", "cosmodrome.namesrv.kv_config.encode_kv_file", lambda _: b'{"configTable":{}}',
+    ),
+    "a question forgets a topic": (
+        "requests", "cosmodrome.namesrv.processors.broker.BrokerProcessor.get_broker_member_group", leaky,
+    ),
+    "JSON headers lose the opaque": (
+        "json_header", "cosmodrome.protocol.header_json.encode_header",
+        after(header_json.encode_header, with_another_opaque),
+    ),
+    "binary headers have another remark": (
+        "binary_header", "cosmodrome.protocol.header_binary.encode_header", with_a_remark,
+    ),
+    "a greeting is decided too early": ("greeting", "cosmodrome.transport.entrance.recognise", too_early),
+    "topics lose their names": (
+        "registration_body", "cosmodrome.protocol.bodies.register_broker.topic_config_from_text",
+        after(topic_config_from_text, without_a_name),
+    ),
+    "values are not escaped": (
+        "properties_file", "cosmodrome.namesrv.properties.escape_value", lambda value: value,
+    ),
+    "every signature fits": ("acl_signature", "hmac.compare_digest", lambda _one, _other: True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_found(fault: str) -> None:
+    target, place, wrong = FAULTS[fault]
+    with mock.patch(place, wrong), pytest.raises(AssertionError):
+        _try_all(target)
+
+
+def _try_all(target: str) -> None:
+    for data in seeds(target):
+        TARGETS[target](data)
+
+
+def test_a_virtual_loop_says_when_everything_waits() -> None:
+    loop = VirtualLoop()
+    with pytest.raises(NothingToDoError):
+        loop.run_until_complete(loop.create_future())
+    loop.close()
+
+
+def test_a_virtual_loop_tells_what_failed_unseen() -> None:
+    async def fail() -> None:
+        raise LookupError
+
+    async def main(*, is_seen: bool) -> None:
+        task = loop.create_task(fail())
+        with suppress(LookupError):
+            await (task if is_seen else loop.create_task(_nothing()))
+
+    async def _nothing() -> None:
+        return
+
+    for is_seen, failures in ((True, []), (False, ["LookupError()"])):
+        loop = VirtualLoop()
+        loop.run_until_complete(main(is_seen=is_seen))
+        assert loop.failures() == failures
+        loop.close()
