@@ -337,7 +337,7 @@ def cpu_s(pid: int) -> float:
 
 def test_F085_an_answer_over_the_frame_limit_is_an_error(own_server: StartServer, names: Names) -> None:
     """A route of 18 MiB, made by filter servers; the same route is good again once it is shorter."""
-    server = own_server(scanNotActiveBrokerInterval=SCAN_MS)
+    server = own_server(scanNotActiveBrokerInterval=SCAN_MS, maxFilterServers=20_000)
     brokers = [names.broker(f"b{n}", addr=f"10.85.9.{n}:10911") for n in range(40)]
     filter_servers = [f"filter-{n:05}.internal.example:10911" for n in range(13_000)]
     body = register_body_of(topics_named(names("T"), names("U")), 1, filter_servers)

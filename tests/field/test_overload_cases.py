@@ -100,6 +100,7 @@ def test_F075_polling_for_deleted_topics_disturbs_nobody(shared_server: StartSer
         assert slowest_s < 3, "a client gives up after three seconds"
         of_broker.heartbeat(broker)
 
+        wait_for_line(server, names("deleted-"), event="route.missed")
         missed = log_lines(server, names("deleted-"), event="route.missed")
         assert 1 <= len(missed) <= TOPICS_EACH, "each topic is told once a minute"
         assert "Traceback" not in server.stderr[logged:]

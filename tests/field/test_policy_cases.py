@@ -322,6 +322,7 @@ class TestF095:
                 fields = identity_ext(broker) | {"haServerAddr": broker.ha_addr, "compressed": "false"}
                 assert of_broker.request(103, fields, body).code == SUCCESS
             assert of_broker.routed(names("T")).perms == {broker.name: 6}
+        wait_for_line(server, event="broker.registered")
         assert len(log_lines(server, event="broker.registered")) == 1
         assert log_lines(server, event="broker.identity_moved") == []
 

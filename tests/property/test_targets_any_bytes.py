@@ -4,6 +4,7 @@
 """
 
 import logging
+from collections.abc import Iterator
 
 import pytest
 from fuzz.targets import TARGETS
@@ -13,9 +14,13 @@ from tests.property.any_bytes import CORPUS, corpus, near
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _no_log() -> None:
+def _no_log() -> Iterator[None]:
     """Servers by the hundred would fill it."""
-    logging.getLogger("cosmodrome").setLevel(logging.CRITICAL)
+    logger = logging.getLogger("cosmodrome")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(level)
 
 
 @pytest.mark.parametrize("target", TARGETS)
