@@ -29,10 +29,10 @@ def frame_decoder(data: bytes) -> None:
     stream = script.rest()
     whole = _decoded(stream, b"", limit, is_eager=True)
     assert _decoded(stream, plan, limit, is_eager=is_eager) == whole
-    again = b"".join(encode_frame(*frame) for frame in whole.frames)
+    again = b"".join(encode_frame(frame.serialize_type, frame.header, frame.body) for frame in whole.frames)
     assert again == stream[: whole.taken], "a frame is not the bytes that it was read from"
     for frame in whole.frames:
-        assert len(encode_frame(*frame)) <= limit
+        assert len(encode_frame(frame.serialize_type, frame.header, frame.body)) <= limit
 
 
 def _decoded(stream: bytes, plan: bytes, limit: int, *, is_eager: bool) -> _Outcome:
@@ -94,7 +94,7 @@ def binary_header(data: bytes) -> None:
         assert any(len(name.encode()) > _LONGEST_BINARY_NAME for name in header.ext_fields or {})
         return
     again = header_binary.decode_header(encoded)
-    assert again == written._replace(ext_fields=written.ext_fields or None)
+    assert again == written.replaced(ext_fields=written.ext_fields or None)
     assert header_binary.encode_header(again) == encoded
 
 
@@ -110,7 +110,7 @@ def _written(header: Header) -> Header:
     fields = header.ext_fields
     kept = None if fields is None else {name: value for name, value in fields.items() if value is not None}
     language = LanguageCode.OTHER if header.language is None else header.language
-    return header._replace(language=language, ext_fields=kept)
+    return header.replaced(language=language, ext_fields=kept)
 
 
 def _size(header: Header) -> int:

@@ -44,12 +44,12 @@ def notices(folder: Path) -> Iterator[tuple[float, str, bytes]]:
 
 
 def with_opaque(data: bytes, opaque: int) -> bytes:
-    return encode_command(command(data)._replace(opaque=opaque))
+    return encode_command(command(data).replaced(opaque=opaque))
 
 
 def with_sorted_fields(data: bytes) -> bytes:
     said = command(data)
-    return encode_command(said._replace(ext_fields=dict(sorted((said.ext_fields or {}).items()))))
+    return encode_command(said.replaced(ext_fields=dict(sorted((said.ext_fields or {}).items()))))
 
 
 def test_notices_are_those_of_550_byte_for_byte(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def later(request: RemotingCommand) -> RemotingCommand:
     """Give the same registration as the broker sends it ten seconds later, when nothing has changed."""
     body = _CLOCK.sub(lambda found: found[1] + b"%d" % (int(found[2]) + 10_000), request.body)
     fields = {**(request.ext_fields or {}), "bodyCrc32": str(masked_crc32(body))}
-    return request._replace(body=body, ext_fields=fields)
+    return request.replaced(body=body, ext_fields=fields)
 
 
 @pytest.mark.parametrize(
@@ -118,6 +118,6 @@ def test_a_change_of_the_table_is_news(tmp_path: Path, name: str) -> None:
     broker.is_read(request)
     for old, new in [(b'"perm":6', b'"perm":4'), (b'"counter":3', b'"counter":4'), (b'"order":false', b'"order":true')]:
         assert old in request.body
-        changed = later(request._replace(body=request.body.replace(old, new, 1)))
+        changed = later(request.replaced(body=request.body.replace(old, new, 1)))
         assert broker.is_read(changed), (old, new)
         assert not broker.is_read(changed)

@@ -33,11 +33,11 @@ def twice(encoded: bytes, _: RemotingCommand) -> bytes:
 
 
 def to_another(_: bytes, answer: RemotingCommand) -> bytes:
-    return encode_command(answer._replace(opaque=answer.opaque + 1))
+    return encode_command(answer.replaced(opaque=answer.opaque + 1))
 
 
 def in_the_other_codec(_: bytes, answer: RemotingCommand) -> bytes:
-    return encode_command(answer._replace(serialize_type=type(answer.serialize_type)(1 - answer.serialize_type)))
+    return encode_command(answer.replaced(serialize_type=type(answer.serialize_type)(1 - answer.serialize_type)))
 
 
 def forgetful(self: FrameDecoder, data: bytes) -> None:
@@ -50,7 +50,7 @@ def leaky(self: BrokerProcessor, *asked: Any) -> Any:
 
 
 def with_a_remark(header: Header) -> bytes:
-    return ENCODE_BINARY(header._replace(remark="x"))
+    return ENCODE_BINARY(header.replaced(remark="x"))
 
 
 def too_early(data: bytes) -> Greeting | None:

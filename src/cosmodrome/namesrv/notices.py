@@ -43,7 +43,7 @@ class NoticeSender:
 
     async def _tell(self, notice: MinBrokerIdNotice, receiver: str) -> None:
         command = request(RequestCode.NOTIFY_MIN_BROKER_ID_CHANGE, encode_ext_fields(notice.header), is_oneway=True)
-        command = command._replace(serialize_type=self._serialize_type)
+        command = command.replaced(serialize_type=self._serialize_type)
         try:
             await self._client.send_oneway(receiver, command, NOTICE_TIMEOUT_S)
         except RemotingError as error:

@@ -42,7 +42,7 @@ class ProductEnvironment:
     async def route(self, topic: str) -> bytes | None:
         """Give the route as a body in the plain dialect; None when nobody there has it or answers."""
         # Version 0 and no wish for standard JSON: the answer is in the plain dialect, as is ours.
-        question = request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})._replace(version=0)
+        question = request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}).replaced(version=0)
         for address in self._given or await self._addresses():
             try:
                 answer = await self._client.request(address, question, _REQUEST_TIMEOUT_S)

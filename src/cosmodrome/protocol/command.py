@@ -4,8 +4,7 @@ Owns: the command value; requests, responses and oneways made from it; which cod
 Must not know: what a code means; the layout of a header (header_json.py, header_binary.py).
 """
 
-from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Mapping
 
 from cosmodrome.protocol import header_binary, header_json
 from cosmodrome.protocol.codes import FLAG_ONEWAY, FLAG_RESPONSE, LanguageCode, SerializeType
@@ -14,20 +13,9 @@ from cosmodrome.protocol.header import Header
 from cosmodrome.protocol.versions import SERVER_VERSION
 
 
-class RemotingCommand(NamedTuple):
-    """A request or a response.
+class RemotingCommand(Header, frozen=True, gc=False):
+    """A request or a response: its header, its body (an absent one is empty), and the codec of its header."""
 
-    `language` is None when the peer named one that we do not know. `ext_fields` is None when the header had
-    none at all; a value of None in it is a field that was there and null. An absent body is empty.
-    """
-
-    code: int
-    opaque: int = 0
-    flag: int = 0
-    version: int = 0
-    language: LanguageCode | None = LanguageCode.JAVA
-    remark: str | None = None
-    ext_fields: Mapping[str, str | None] | None = None
     body: bytes = b""
     serialize_type: SerializeType = SerializeType.JSON
 
@@ -80,24 +68,25 @@ def response_to(
     )
 
 
-_READERS: Final[dict[SerializeType, Callable[[bytes], Header]]] = {
-    SerializeType.JSON: header_json.decode_header,
-    SerializeType.ROCKETMQ: header_binary.decode_header,
-}
-_WRITERS: Final[dict[SerializeType, Callable[[Header], bytes]]] = {
-    SerializeType.JSON: header_json.encode_header,
-    SerializeType.ROCKETMQ: header_binary.encode_header,
-}
-
-
 def decode_command(frame: Frame) -> RemotingCommand:
     """Read a frame's header.
 
     Raises:
         MalformedHeaderError: The header is not what its type byte says. Close the connection.
     """
-    header = _READERS[frame.serialize_type](frame.header)
-    return RemotingCommand(*header, frame.body, frame.serialize_type)
+    codec = header_json if frame.serialize_type is SerializeType.JSON else header_binary
+    header = codec.decode_header(frame.header)
+    return RemotingCommand(
+        header.code,
+        header.opaque,
+        header.flag,
+        header.version,
+        header.language,
+        header.remark,
+        header.ext_fields,
+        frame.body,
+        frame.serialize_type,
+    )
 
 
 def encode_command(command: RemotingCommand) -> bytes:
@@ -106,5 +95,5 @@ def encode_command(command: RemotingCommand) -> bytes:
     Raises:
         ValueError: A code or a field is too large for the binary codec.
     """
-    header = Header(*command[:7])
-    return encode_frame(command.serialize_type, _WRITERS[command.serialize_type](header), command.body)
+    codec = header_json if command.serialize_type is SerializeType.JSON else header_binary
+    return encode_frame(command.serialize_type, codec.encode_header(command), command.body)

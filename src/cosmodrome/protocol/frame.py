@@ -5,7 +5,9 @@ Must not know: what a header or a body means (command.py); where bytes come from
 """
 
 import struct
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from cosmodrome.errors import FrameTooLargeError, HeaderTooLargeError, MalformedFrameError
 from cosmodrome.protocol.codes import SerializeType
@@ -23,7 +25,7 @@ _HEADER_LENGTH_MASK: Final = 0xFFFFFF
 _SERIALIZE_TYPE_SHIFT: Final = 24
 
 
-class Frame(NamedTuple):
+class Frame(msgspec.Struct, frozen=True, gc=False):
     """One frame, cut in two. An absent body is empty."""
 
     serialize_type: SerializeType

@@ -31,6 +31,7 @@ class _UsualHeader(msgspec.Struct, rename="camel", gc=False):
 
 _decode_usual: Final = msgspec.json.Decoder(_UsualHeader).decode
 _encode_text: Final = msgspec.json.Encoder().encode
+_LANGUAGE_NAMES: Final = {member: member.name.encode("ascii") for member in LanguageCode} | {None: b"OTHER"}
 
 
 def decode_header(data: bytes) -> Header:
@@ -60,12 +61,11 @@ def encode_header(header: Header) -> bytes:
     """Write a header as fastjson does: no white space, members in alphabetical order, nulls left out."""
     ext = _encode_ext_fields(header.ext_fields)
     remark = b"" if header.remark is None else b',"remark":' + encode_json_text(header.remark)
-    language = LanguageCode.OTHER if header.language is None else header.language
     return b'{"code":%d%b,"flag":%d,"language":"%b","opaque":%d%b,"serializeTypeCurrentRPC":"JSON","version":%d}' % (
         header.code,
         ext,
         header.flag,
-        language.name.encode("ascii"),
+        _LANGUAGE_NAMES[header.language],
         header.opaque,
         remark,
         header.version,

@@ -148,13 +148,13 @@ class _Channel(asyncio.Protocol):
         opaque = self._exchange.next_opaque()
         self._exchange.expect(opaque, waiter)
         try:
-            await self._write(command._replace(opaque=opaque))
+            await self._write(command.replaced(opaque=opaque))
             return await waiter
         finally:
             self._exchange.settle(opaque)
 
     async def send(self, command: RemotingCommand) -> None:
-        await self._write(command._replace(opaque=self._exchange.next_opaque()))
+        await self._write(command.replaced(opaque=self._exchange.next_opaque()))
 
     async def _write(self, command: RemotingCommand) -> None:
         await self._may_write.wait()

@@ -148,7 +148,7 @@ async def test_what_waited_is_answered_or_refused_as_ever(tmp_path: Path) -> Non
 
 async def test_a_registration_in_slices_is_answered_as_one_at_once(tmp_path: Path) -> None:
     waited, at_once = Scene(tmp_path), Scene(tmp_path)
-    wrong = registration()._replace(ext_fields={**(registration().ext_fields or {}), "bodyCrc32": "1"})
+    wrong = registration().replaced(ext_fields={**(registration().ext_fields or {}), "bodyCrc32": "1"})
 
     assert await waited.register() == at_once.broker.register_broker(registration(), PEER)
     assert waited.queues("T99") == at_once.queues("T99") == MANY
@@ -190,7 +190,7 @@ async def test_the_registrations_of_one_broker_keep_their_order(tmp_path: Path, 
 
 async def test_a_failed_registration_lets_the_next_one_of_its_broker_pass(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    answer = scene.ask(registration()._replace(body=b"x" * 5000))
+    answer = scene.ask(registration().replaced(body=b"x" * 5000))
     second = scene.register(connection=2)
 
     assert isinstance(answer, Awaitable)

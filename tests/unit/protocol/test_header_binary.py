@@ -29,7 +29,7 @@ def test_the_smallest_header_has_21_bytes() -> None:
 
 
 def test_remark_and_fields() -> None:
-    header = HEADER._replace(remark="só", ext_fields={"topic": "T", "é": "ü"})
+    header = HEADER.replaced(remark="só", ext_fields={"topic": "T", "é": "ü"})
 
     assert encode_header(header) == header_with(
         entry(b"topic", b"T") + entry("é".encode(), "ü".encode()), remark="só".encode()
@@ -40,7 +40,7 @@ def test_remark_and_fields() -> None:
 def test_fields_that_are_null_are_left_out() -> None:
     """So an empty map and no map are the same, and so is an empty remark and none."""
     for fields in (None, {}, {"a": None}):
-        assert encode_header(HEADER._replace(ext_fields=fields, remark="")) == header_with(b"")
+        assert encode_header(HEADER.replaced(ext_fields=fields, remark="")) == header_with(b"")
 
 
 def test_an_empty_text_is_a_missing_one() -> None:
@@ -71,7 +71,7 @@ def test_languages(byte: int, language: LanguageCode | None) -> None:
 
 
 def test_an_unknown_language_of_ours_is_other() -> None:
-    assert decode_header(encode_header(HEADER._replace(language=None))).language is LanguageCode.OTHER
+    assert decode_header(encode_header(HEADER.replaced(language=None))).language is LanguageCode.OTHER
 
 
 def test_text_that_is_no_utf8_is_replaced() -> None:
@@ -79,9 +79,9 @@ def test_text_that_is_no_utf8_is_replaced() -> None:
 
 
 def test_half_a_surrogate_pair_is_a_question_mark() -> None:
-    header = HEADER._replace(remark="\ud800", ext_fields={"a": "\udc00"})
+    header = HEADER.replaced(remark="\ud800", ext_fields={"a": "\udc00"})
 
-    assert decode_header(encode_header(header)) == HEADER._replace(remark="?", ext_fields={"a": "?"})
+    assert decode_header(encode_header(header)) == HEADER.replaced(remark="?", ext_fields={"a": "?"})
 
 
 @pytest.mark.parametrize(
@@ -123,13 +123,13 @@ def test_fields_without_end(one: bytes | None) -> None:
         decode_header(header_with(entries(MAX_FIELDS + 1)))
 
 
-@pytest.mark.parametrize("header", [HEADER._replace(code=32768), HEADER._replace(version=-32769)])
+@pytest.mark.parametrize("header", [HEADER.replaced(code=32768), HEADER.replaced(version=-32769)])
 def test_numbers_that_do_not_fit(header: Header) -> None:
     with pytest.raises(ValueError, match="does not fit a binary header"):
         encode_header(header)
 
 
 def test_a_name_that_does_not_fit() -> None:
-    encode_header(HEADER._replace(ext_fields={"k" * 32767: "v"}))
+    encode_header(HEADER.replaced(ext_fields={"k" * 32767: "v"}))
     with pytest.raises(ValueError, match="field name of 32768 bytes"):
-        encode_header(HEADER._replace(ext_fields={"k" * 32768: "v"}))
+        encode_header(HEADER.replaced(ext_fields={"k" * 32768: "v"}))

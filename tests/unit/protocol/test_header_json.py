@@ -11,7 +11,7 @@ HEADER = Header(105, 7, 0, 401, LanguageCode.JAVA, None, None)
 
 
 def test_members_are_in_alphabetical_order_and_nulls_are_left_out() -> None:
-    header = HEADER._replace(remark="so", ext_fields={"b": "1", "a": None, "c": ""})
+    header = HEADER.replaced(remark="so", ext_fields={"b": "1", "a": None, "c": ""})
 
     assert encode_header(header) == (
         b'{"code":105,"extFields":{"b":"1","c":""},"flag":0,"language":"JAVA","opaque":7,"remark":"so",'
@@ -21,8 +21,8 @@ def test_members_are_in_alphabetical_order_and_nulls_are_left_out() -> None:
 
 def test_no_fields_and_an_empty_map_are_different() -> None:
     assert b"extFields" not in encode_header(HEADER)
-    assert b'"extFields":{}' in encode_header(HEADER._replace(ext_fields={}))
-    assert decode_header(encode_header(HEADER._replace(ext_fields={}))).ext_fields == {}
+    assert b'"extFields":{}' in encode_header(HEADER.replaced(ext_fields={}))
+    assert decode_header(encode_header(HEADER.replaced(ext_fields={}))).ext_fields == {}
 
 
 @pytest.mark.parametrize(
@@ -37,14 +37,14 @@ def test_no_fields_and_an_empty_map_are_different() -> None:
     ],
 )
 def test_texts_are_written_as_550_does(text: str, written: bytes) -> None:
-    header = HEADER._replace(remark=text, ext_fields={text: text})
+    header = HEADER.replaced(remark=text, ext_fields={text: text})
 
     assert b'"remark":"%b"' % written in encode_header(header)
     assert b'"extFields":{"%b":"%b"}' % (written, written) in encode_header(header)
 
 
 def test_an_unknown_language_of_ours_is_other() -> None:
-    assert b'"language":"OTHER"' in encode_header(HEADER._replace(language=None))
+    assert b'"language":"OTHER"' in encode_header(HEADER.replaced(language=None))
 
 
 @pytest.mark.parametrize(
@@ -57,17 +57,17 @@ def test_an_unknown_language_of_ours_is_other() -> None:
         (b'{code:105,opaque:7,"version":401,}', HEADER),
         (b'\xef\xbb\xbf{"code":105,"opaque":7,"version":401}', HEADER),
         (b'{"code":105,"opaque":7,"version":401,"serializeTypeCurrentRPC":"ROCKETMQ"}', HEADER),
-        (b'{"code":105,"opaque":7,"version":401,"language":"GO"}', HEADER._replace(language=LanguageCode.GO)),
-        (b'{"code":105,"opaque":7,"version":401,"language":9}', HEADER._replace(language=LanguageCode.GO)),
-        (b'{"code":105,"opaque":7,"version":401,"language":"KLINGON"}', HEADER._replace(language=None)),
-        (b'{"code":105,"opaque":7,"version":401,"language":99}', HEADER._replace(language=None)),
-        (b'{"code":105,"opaque":7,"version":401,"language":null}', HEADER._replace(language=None)),
-        (b'{"code":105,"opaque":7,"version":401,"language":{}}', HEADER._replace(language=None)),
-        (b'{"code":105,"opaque":7,"version":401,"remark":""}', HEADER._replace(remark="")),
-        (b'{"code":105,"opaque":7,"version":401,"remark":12}', HEADER._replace(remark="12")),
+        (b'{"code":105,"opaque":7,"version":401,"language":"GO"}', HEADER.replaced(language=LanguageCode.GO)),
+        (b'{"code":105,"opaque":7,"version":401,"language":9}', HEADER.replaced(language=LanguageCode.GO)),
+        (b'{"code":105,"opaque":7,"version":401,"language":"KLINGON"}', HEADER.replaced(language=None)),
+        (b'{"code":105,"opaque":7,"version":401,"language":99}', HEADER.replaced(language=None)),
+        (b'{"code":105,"opaque":7,"version":401,"language":null}', HEADER.replaced(language=None)),
+        (b'{"code":105,"opaque":7,"version":401,"language":{}}', HEADER.replaced(language=None)),
+        (b'{"code":105,"opaque":7,"version":401,"remark":""}', HEADER.replaced(remark="")),
+        (b'{"code":105,"opaque":7,"version":401,"remark":12}', HEADER.replaced(remark="12")),
         (b'{"code":105,"opaque":7,"version":401,"remark":null,"extFields":null}', HEADER),
-        (b'{"code":105,"opaque":7,"version":401,"remark":"\\ud800"}', HEADER._replace(remark="?")),
-        (b'{"code":105,"opaque":7,"version":401,"remark":"\xff"}', HEADER._replace(remark="\ufffd")),
+        (b'{"code":105,"opaque":7,"version":401,"remark":"\\ud800"}', HEADER.replaced(remark="?")),
+        (b'{"code":105,"opaque":7,"version":401,"remark":"\xff"}', HEADER.replaced(remark="\ufffd")),
     ],
 )
 def test_forms_that_are_read(document: bytes, header: Header) -> None:

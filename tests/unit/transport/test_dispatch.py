@@ -113,9 +113,9 @@ def test_faults_are_told(error: Exception, fault: tuple[str, str] | None, caplog
     dispatcher = Dispatcher({105: failing(error)})
     dispatcher.on_fault = told.append
     dispatcher.dispatch(REQUEST, PEER)
-    dispatcher.dispatch(REQUEST._replace(code=999), PEER)
+    dispatcher.dispatch(REQUEST.replaced(code=999), PEER)
 
-    assert told.pop() == Fault(PEER, REQUEST._replace(code=999), UNKNOWN_CODE, "request type 999 not supported")
+    assert told.pop() == Fault(PEER, REQUEST.replaced(code=999), UNKNOWN_CODE, "request type 999 not supported")
     assert told == ([] if fault is None else [Fault(PEER, REQUEST, *fault)])
     assert not caplog.records
 
@@ -154,7 +154,7 @@ async def test_draining_sends_newer_clients_away(version: int, code: int) -> Non
     dispatcher = Dispatcher({105: lambda request, _: response_to(request, 0)})
     dispatcher.is_draining = True
 
-    answer = await answer_of(dispatcher.dispatch(REQUEST._replace(version=version), PEER))
+    answer = await answer_of(dispatcher.dispatch(REQUEST.replaced(version=version), PEER))
 
     assert answer.code == code
     assert answer.remark == ("please go away" if code else None)

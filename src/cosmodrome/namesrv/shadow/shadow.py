@@ -250,7 +250,7 @@ class Shadow:
             self._report_difference(read, both, found)
 
     async def _ask_other(self, request: RemotingCommand) -> RemotingCommand | None:
-        marked = request._replace(ext_fields={**(request.ext_fields or {}), MARK: "true"})
+        marked = request.replaced(ext_fields={**(request.ext_fields or {}), MARK: "true"})
         try:
             theirs = await self._client.request(self._other, marked, self._limits.timeout_s)
         except RemotingError as error:

@@ -73,7 +73,7 @@ def test_a_refusal_is_told_and_nothing_is_asked_of_the_processor(tmp_path: Path)
     def never(request: RemotingCommand, _: Peer) -> RemotingCommand:
         raise AssertionError(request)
 
-    request = PUT._replace(ext_fields={"AccessKey": "ops", "Signature": "x"})
+    request = PUT.replaced(ext_fields={"AccessKey": "ops", "Signature": "x"})
     with pytest.raises(RequestRefusedError, match=r"request 100 is refused: .* adminAllow .* aclFile") as caught:
         scene.guarding(never)[100](request, STRANGER)
 
@@ -137,7 +137,7 @@ async def test_changes_are_made_one_after_another(tmp_path: Path) -> None:
         return response_to(request, 0)
 
     processor = scene.guarding(lambda request, _: slowly(request))[100]
-    answers = [processor(PUT._replace(opaque=number), STRANGER) for number in range(3)]
+    answers = [processor(PUT.replaced(opaque=number), STRANGER) for number in range(3)]
     await asyncio.gather(*(answer for answer in answers if not isinstance(answer, RemotingCommand)))
     await scene.log.close()
 

@@ -49,7 +49,7 @@ def passing(policy: AdminPolicy, caller: Caller, request: RemotingCommand | None
     """Give the codes that this caller may send."""
     table = rules(policy, **more).by_code()
     refused = {
-        int(code) for code, rule in table.items() if rule((request or RemotingCommand(0))._replace(code=code), caller)
+        int(code) for code, rule in table.items() if rule((request or RemotingCommand(0)).replaced(code=code), caller)
     }
     return {int(code) for code in RequestCode} - refused
 

@@ -16,7 +16,7 @@ FAQ = "No topic route info in name server for the topic: T\nSee "
 
 def answer(body: Any = None, **fields: Any) -> RemotingCommand:
     content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-    return RemotingCommand(0, version=V5_5_0, body=content)._replace(**fields)
+    return RemotingCommand(0, version=V5_5_0, body=content).replaced(**fields)
 
 
 def group(name: str, **members: Any) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class TestHeader:
         theirs = answer(code=17, remark=f"{FAQ}http://rocketmq.apache.org/docs/faq/ for further details.")
 
         assert differences(ours, theirs) == []
-        assert where(ours, theirs._replace(remark="No topic route info for U\nSee http://x")) == ["remark"]
+        assert where(ours, theirs.replaced(remark="No topic route info for U\nSee http://x")) == ["remark"]
 
     def test_the_text_of_a_java_exception_says_what_ours_says_in_words(self) -> None:
         theirs = answer(code=1, remark="java.lang.NullPointerException, Cannot invoke ...")

@@ -30,7 +30,7 @@ def replying(body: bytes, code: int = 0) -> Processor:
 
 
 def ask(topic: str = "T", **header: Any) -> RemotingCommand:
-    return request(ROUTE, {"topic": topic})._replace(**header)
+    return request(ROUTE, {"topic": topic}).replaced(**header)
 
 
 class Other:
