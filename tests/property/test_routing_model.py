@@ -381,7 +381,7 @@ class Histories(RuleBasedStateMachine):
     @invariant()
     def kept_routes_are_counted(self) -> None:
         kept = self.tables._encoded
-        bodies = [entry.body for entries in kept._entries.values() for entry in entries.values()]
+        bodies = [entry.body for entries in kept._entries for entry in entries.values()]
         assert kept.size_bytes == sum(map(len, bodies))
 
 

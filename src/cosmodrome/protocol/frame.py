@@ -79,6 +79,8 @@ class FrameDecoder:
                 position in the stream is lost: close the connection, never use this decoder again.
         """
         buffer, start = self._buffer, self._offset
+        if not buffer:
+            return None
         available = len(buffer) - start
         if available < 2 * _WORD_BYTES:
             if available >= _WORD_BYTES:

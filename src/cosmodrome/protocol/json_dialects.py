@@ -6,7 +6,7 @@ Must not know: which peer wants which dialect; what a document means.
 
 import re
 from collections.abc import Mapping
-from enum import Enum
+from enum import IntEnum
 from typing import Any, Final
 
 import msgspec
@@ -25,12 +25,12 @@ _INT32_RANGE: Final = range(-(2**31), 2**31)
 _INT64_RANGE: Final = range(-(2**63), 2**63)
 
 
-class JsonDialect(Enum):
+class JsonDialect(IntEnum):
     """How a map with integer keys is written."""
 
-    PLAIN = "plain"
+    PLAIN = 0
     """`{0:"a"}`: what fastjson writes by itself and old clients parse by hand."""
-    STANDARD = "standard"
+    STANDARD = 1
     """`{"0":"a"}`: what every JSON parser reads."""
 
 

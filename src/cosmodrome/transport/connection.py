@@ -377,6 +377,7 @@ class Connection(asyncio.Protocol):
             encoded = self._encode(response, request)
             if self._is_paused:
                 self._pace_base += len(encoded)
+            self.last_active_s = self._clock()
             self._write([encoded])
         if not self._is_paused:
             self._answer_frames()
@@ -394,6 +395,5 @@ class Connection(asyncio.Protocol):
     def _write(self, answers: list[bytes]) -> None:
         if not answers:
             return
-        self.last_active_s = self._clock()
         data = answers[0] if len(answers) == 1 else b"".join(answers)
         self._send(data if self._entrance is None else self._entrance.send(data))

@@ -26,7 +26,8 @@ class EncodedRoutes:
         self._size_bytes = 0
         self.dropped_bytes = 0
         """How many bytes of bodies were dropped so far."""
-        self._entries: dict[JsonDialect, dict[str, _Entry]] = {dialect: {} for dialect in JsonDialect}
+        self._entries: tuple[dict[str, _Entry], ...] = tuple({} for _ in JsonDialect)
+        """By dialect."""
 
     @property
     def size_bytes(self) -> int:
@@ -45,12 +46,12 @@ class EncodedRoutes:
         entries[topic] = _Entry(order_topic_conf, body)
         self._size_bytes += len(body)
         while self._size_bytes > self._max_bytes:
-            fullest = max(self._entries.values(), key=len)
+            fullest = max(self._entries, key=len)
             self._forget(fullest, next(iter(fullest)))
 
     def drop(self, topics: Collection[str]) -> None:
         """Forget the bodies of these topics."""
-        for entries in self._entries.values():
+        for entries in self._entries:
             if len(entries) < len(topics):
                 quick = topics if isinstance(topics, AbstractSet | Mapping) else frozenset(topics)
                 kept = [topic for topic in entries if topic in quick]
@@ -61,7 +62,7 @@ class EncodedRoutes:
 
     def clear(self) -> None:
         """Forget everything."""
-        for entries in self._entries.values():
+        for entries in self._entries:
             entries.clear()
         self.dropped_bytes += self._size_bytes
         self._size_bytes = 0
