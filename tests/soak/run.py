@@ -32,8 +32,6 @@ GIVEN_BACK_S: Final = 8.0
 GIVEN_BACK_BYTES: Final = MIB
 """How long, and to what more than after the lap before, the server may take to give memory back."""
 NOISE_ENDS_S: Final = 60.0
-# glibc keeps up to 32 MiB of freed big blocks, now more and now less; without that a leak of a few MiB shows.
-_ALLOCATOR: Final = {"MALLOC_MMAP_THRESHOLD_": str(MIB)}
 _ROOT: Final = Path(__file__).resolve().parents[2]
 
 
@@ -69,7 +67,7 @@ class Soak:
 
     def __init__(self, folder: Path, seed: int, tell: Callable[[str], None]) -> None:
         self.result = Result(seed)
-        self._server = ServerProcess(folder, config={"scanNotActiveBrokerInterval": 200}, environment=_ALLOCATOR)
+        self._server = ServerProcess(folder, config={"scanNotActiveBrokerInterval": 200})
         self._rng = random.Random(seed)
         self._tell = tell
         self._facts = Facts()
