@@ -15,7 +15,8 @@ from fuzz.script import Script
 from fuzz.values import item_count, text_size
 
 _NOW_MS: Final = 1_800_000_000_000
-_LONGEST_DIGITS: Final = 300
+_LONGEST_NUMBER: Final = 300
+_OF_NUMBERS: Final = frozenset("0123456789+-.eE")
 _GROWTH: Final = 8
 """A number of few characters may become text of more: 1E9 is 1000000000.0."""
 
@@ -192,6 +193,6 @@ def _depth(value: Any) -> int:
 def _has_long_number(text: str) -> bool:
     run = longest = 0
     for char in text:
-        run = run + 1 if char.isdigit() else 0
+        run = run + 1 if char in _OF_NUMBERS else 0
         longest = max(longest, run)
-    return longest > _LONGEST_DIGITS
+    return longest > _LONGEST_NUMBER
