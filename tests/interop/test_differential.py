@@ -202,7 +202,9 @@ def test_system_topic_list_names_the_address_of_a_broker(server: str, request: p
         assert register(wire, Broker(name="listed", addr="127.0.0.1:9", cluster="listed")).code == 0
         groups = wire.request(106).json()["brokerAddrTable"].values()
         addrs = {addr for group in groups for addr in group["brokerAddrs"].values()}
-        assert wire.request(304).json()["brokerAddr"] in addrs
+        # A refused registration may have left a group without addresses on Apache's server (refusal-leaves-no-trace).
+        is_excused = server == "apache" and any(not group["brokerAddrs"] for group in groups)
+        assert wire.request(304).json().get("brokerAddr") in (addrs | {None} if is_excused else addrs)
 
 
 def test_histories_leave_no_traceback(tested_server: NameServer) -> None:
