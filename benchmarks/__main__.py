@@ -21,7 +21,7 @@ from benchmarks.figures import markdown
 from benchmarks.measures import latency, reads, registrations, scale
 from benchmarks.native import BenchError, Native
 from benchmarks.run import Run
-from benchmarks.subjects import APACHE, FLOOR, OURS, RUST, RUST_PROGRAM, running
+from benchmarks.subjects import APACHE, FLOOR, OURS, RUST, running
 
 RESULTS: Final = Path(__file__).parent / "results.md"
 MEASURES: Final[dict[str, Callable[[Run], None]]] = {
@@ -35,12 +35,12 @@ MEASURES: Final[dict[str, Callable[[Run], None]]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, append. Gives 0, or 2 when it could not run; goals that are missed are only told."""
     options = _options(arguments)
-    servers = options.servers or [OURS, FLOOR, APACHE, *([RUST] if os.environ.get(RUST_PROGRAM) else [])]
+    servers = options.servers or [OURS, FLOOR, APACHE, *([RUST] if options.rust else [])]
     try:
         native = Native()
         with (
             tempfile.TemporaryDirectory(prefix="cosmodrome-bench-") as folder,
-            running(servers, native, Path(folder)) as subjects,
+            running(servers, native, Path(folder), options.rust) as subjects,
         ):
             run = Run(
                 native=native,
@@ -73,8 +73,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=list(MEASURES), help="some of the measures")
     parser.add_argument(
         "--servers", nargs="+", choices=[OURS, FLOOR, APACHE, RUST],
-        help=f"what is measured (ours, the floor and Apache's; rocketmq-rust too when {RUST_PROGRAM} names it)",
+        help="what is measured (ours, the floor and Apache's; rocketmq-rust's with --rust)",
     )  # fmt: skip
+    parser.add_argument("--rust", type=Path, metavar="PROGRAM", help="rocketmq-rust's NameServer, to measure it too")
     parser.add_argument(
         "--no-save", dest="save", action="store_false", help="do not append the figures to benchmarks/results.md"
     )

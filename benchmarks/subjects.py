@@ -26,8 +26,6 @@ OURS: Final = "ours"
 APACHE: Final = "apache"
 RUST: Final = "rust"
 FLOOR: Final = "floor"
-RUST_PROGRAM: Final = "COSMODROME_BENCH_RUST"
-"""Environment variable: the program of rocketmq-rust's NameServer (`cargo install rocketmq-namesrv`)."""
 
 # A connection of the benchmark may be silent for long, and a broker must live as long as its measure.
 _CONFIG: Final = {"serverChannelMaxIdleTimeSeconds": "86400"}
@@ -66,20 +64,30 @@ class Subject:
 
 
 @contextmanager
-def running(names: Sequence[str], native: Native, folder: Path) -> Iterator[list[Subject]]:
-    """Start the named servers, all at once; the idle ones cost nothing while another is measured."""
+def running(names: Sequence[str], native: Native, folder: Path, rust_program: Path | None) -> Iterator[list[Subject]]:
+    """Start the named servers, all at once; the idle ones cost nothing while another is measured.
+
+    Raises:
+        BenchError: One of them does not start, or `rust_program` is wanted and is no file.
+    """
+    starters = {
+        OURS: lambda: _ours(folder / OURS),
+        APACHE: lambda: _apache(folder / APACHE),
+        RUST: lambda: _rust(rust_program, folder / RUST),
+        FLOOR: lambda: _floor(native, folder / FLOOR),
+    }
     with ExitStack() as stack:
-        yield [stack.enter_context(_STARTERS[name](native, folder / name)) for name in names]
+        yield [stack.enter_context(starters[name]()) for name in names]
 
 
 @contextmanager
-def _ours(_: Native, folder: Path) -> Iterator[Subject]:
+def _ours(folder: Path) -> Iterator[Subject]:
     with _name_server(OurNameServer(folder, _CONFIG)) as (port, pid):
         yield Subject(OURS, port, pid, "this checkout")
 
 
 @contextmanager
-def _apache(_: Native, folder: Path) -> Iterator[Subject]:
+def _apache(folder: Path) -> Iterator[Subject]:
     flags = " ".join(SERVER_JVM_FLAGS)
     with _name_server(ApacheNameServer(V5_5, folder, _CONFIG, jvm_flags=SERVER_JVM_FLAGS)) as (port, pid):
         yield Subject(APACHE, port, pid, f"Apache RocketMQ {V5_5}, java {flags}")
@@ -102,14 +110,13 @@ def _floor(native: Native, folder: Path) -> Iterator[Subject]:
 
 
 @contextmanager
-def _rust(_: Native, folder: Path) -> Iterator[Subject]:
-    program = os.environ.get(RUST_PROGRAM, "")
-    if not Path(program).is_file():
-        raise BenchError(f"set {RUST_PROGRAM} to rocketmq-rust's NameServer (cargo install rocketmq-namesrv)")
+def _rust(program: Path | None, folder: Path) -> Iterator[Subject]:
+    if program is None or not program.is_file():
+        raise BenchError("--rust PROGRAM must name rocketmq-rust's NameServer (cargo install rocketmq-namesrv)")
     port = free_port()
-    command = [program, "--listenPort", str(port), "--bindAddress", HOST]
+    command = [str(program), "--listenPort", str(port), "--bindAddress", HOST]
     with _process(command, folder, port) as pid:
-        yield Subject(RUST, port, pid, f"rocketmq-rust, {Path(program).name}")
+        yield Subject(RUST, port, pid, f"rocketmq-rust, {program.name}")
 
 
 @contextmanager
@@ -134,6 +141,3 @@ def _is_open(port: int) -> bool:
     except OSError:
         return False
     return True
-
-
-_STARTERS: Final = {OURS: _ours, APACHE: _apache, RUST: _rust, FLOOR: _floor}

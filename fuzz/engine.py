@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from fuzz.folder import PLACE, folder_for_another
 from fuzz.seeds import write_seeds
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -80,9 +81,10 @@ def fuzz(target: str, seconds: int, logs: Path) -> Run:
     """Run a target for so long in another process, its log in `logs`."""
     logs.mkdir(parents=True, exist_ok=True)
     log = logs / f"{target}.log"
-    with log.open("wb") as output:
+    with log.open("wb") as output, folder_for_another() as folder:
+        command, environment = _command(target, *_options(target, seconds)), os.environ | {PLACE: folder}
         status = subprocess.run(
-            _command(target, *_options(target, seconds)), stdout=output, stderr=output, cwd=ROOT, check=False
+            command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT, env=environment, check=False
         )
     return read_log(target, log, is_clean=status.returncode == 0)
 
@@ -93,7 +95,9 @@ def merge(target: str, into: Path) -> None:
     write_seeds(target, WORK / target)
     counters = int(target in _SMALL_TARGETS)
     options = ["-merge=1", f"-use_counters={counters}", f"-max_len={_LONGEST_INPUT}"]
-    subprocess.run(_command(target, *options, str(into), str(WORK / target)), check=True, cwd=ROOT)
+    with folder_for_another() as folder:
+        command = _command(target, *options, str(into), str(WORK / target))
+        subprocess.run(command, check=True, cwd=ROOT, env=os.environ | {PLACE: folder})
 
 
 def _command(target: str, *options: str) -> list[str]:

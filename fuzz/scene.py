@@ -5,11 +5,7 @@ Must not know: what the other peers do.
 """
 
 import asyncio
-import atexit
 import json
-import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +18,6 @@ from cosmodrome.namesrv.server import NameServer
 from fuzz.peer import FuzzedPeer
 from fuzz.virtual_loop import VirtualLoop
 
-_MEMORY: Final = "/dev/shm"  # noqa: S108 -- a folder of our own is made in it
 _TURNS: Final = 20_000
 
 
@@ -82,16 +77,3 @@ class Scene:
         peer = self._peers.pop(sock, None) or FuzzedPeer(self.loop, ("127.0.0.1", 1), sock)
         peer.attach(protocol)
         return peer
-
-
-def empty_folder() -> Path:
-    """Give a folder without files, the same one in each call, in memory where that is possible."""
-    parent = _MEMORY if os.path.isdir(_MEMORY) else tempfile.gettempdir()  # noqa: PTH112 -- one test
-    folder = Path(parent, f"cosmodrome-fuzz-{os.getpid()}")
-    if folder.exists():
-        for entry in folder.iterdir():
-            entry.unlink()
-    else:
-        folder.mkdir(mode=0o700)
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder

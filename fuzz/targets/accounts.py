@@ -3,21 +3,19 @@
 import base64
 import hashlib
 import hmac
-import tempfile
-from pathlib import Path
 from typing import Final
 
 from cosmodrome.errors import ConfigError
 from cosmodrome.namesrv.policy.accounts import SHORTEST_SECRET, read_accounts
 from cosmodrome.protocol.acl import SIGNATURE, UNIQUE_KEY_QUERY, is_signed, signature, signed_content
+from fuzz.folder import empty_folder
 from fuzz.script import Script
 
-_FOLDER: Final = tempfile.TemporaryDirectory(prefix="cosmodrome-fuzz-")
 _LONGEST_REASON: Final = 4000
 
 
 def acl_signature(data: bytes) -> None:
-    """Any fields and body can be signed; the signature fits them and the secret, and nothing else."""
+    """Any fields and body can be signed; the signature fits this content and this secret, and nothing else."""
     script = Script(data)
     secret = _text(script)
     fields: dict[str, str | None] = {}
@@ -33,14 +31,19 @@ def acl_signature(data: bytes) -> None:
     assert signed == base64.b64encode(hmac.digest(_utf_8(secret), content, hashlib.sha1)).decode()
     assert is_signed(fields | {SIGNATURE: signed}, body, secret)
     assert not is_signed(fields | {SIGNATURE: signed}, body, f"{secret}x")
-    assert not is_signed(fields | {SIGNATURE: signed}, body + b"x", secret)
-    assert not is_signed(fields | {SIGNATURE: signed, "zz": "x"}, body, secret)
     assert not is_signed(fields | {SIGNATURE: signed[:-1]}, body, secret)
+    for others, other_body in ((fields, body + b"x"), (fields | {"zz": "x"}, body), (fields | {"aa": "x"}, body)):
+        assert is_signed(others | {SIGNATURE: signed}, other_body, secret) == (content in _contents(others, other_body))
+
+
+def _contents(fields: dict[str, str | None], body: bytes) -> list[bytes]:
+    """Give what may be signed. Nothing separates the values, so one content may stand for several requests, as in Java."""
+    return [_content(fields, body), _content(fields | {UNIQUE_KEY_QUERY: None}, body)]
 
 
 def account_file(data: bytes) -> None:
     """Any file is accounts or refused with a text that can be shown; no account has a weak secret."""
-    path = Path(_FOLDER.name, "accounts.toml")
+    path = empty_folder() / "accounts.toml"
     path.touch(mode=0o600)
     path.write_bytes(data)
     try:

@@ -7,8 +7,9 @@ from tests.support import wire
 
 from fuzz.asking import CHANGING, FILE_CODES, TABLE_CODES, asked
 from fuzz.expected import check_answers, expected
+from fuzz.folder import empty_folder
 from fuzz.peer import FuzzedPeer
-from fuzz.scene import Scene, empty_folder
+from fuzz.scene import Scene
 from fuzz.script import Script, cut
 from fuzz.view import View, view
 from fuzz.virtual_loop import VirtualLoop
@@ -155,11 +156,13 @@ class _Play:
             await self._wait(0.003)
 
     def _is_waiting(self) -> bool:
-        return any(
-            not peer.is_closing() and len(wire.split(peer.received)[0]) < len(expected(peer.sent).requests)
-            for peer in self._peers
-            if not expected(peer.sent).is_wrong
-        )
+        return any(not peer.is_closing() and self._lacks_something(peer) for peer in self._peers)
+
+    @staticmethod
+    def _lacks_something(peer: FuzzedPeer) -> bool:
+        """Whether answers are missing, or the end that follows them where the stream goes wrong."""
+        wanted = expected(peer.sent)
+        return wanted.is_wrong or len(wire.split(peer.received)[0]) < len(wanted.requests)
 
     def _check_owed(self) -> None:
         for peer in self._peers:

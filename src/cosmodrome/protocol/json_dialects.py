@@ -36,6 +36,7 @@ class JsonDialect(IntEnum):
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
+_NOT_STANDARD: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def encode_json(value: Any) -> bytes:
@@ -66,7 +67,7 @@ def parse_lenient(data: bytes, max_values: int = MAX_VALUES) -> Any:
     _check_values(data, max_values)
     try:
         return _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except _NOT_STANDARD as error:
         if len(data) > LENIENT_MAX_BYTES:
             raise _not_standard(error) from error
     return parse_lenient_text(data.decode("utf-8", "replace"))
@@ -94,8 +95,13 @@ def parse_integer_keyed(data: bytes) -> Any:
     """
     try:
         return _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return parse_lenient(_TEXT_OR_BARE_KEY.sub(_quoted_key, data))
+    except _NOT_STANDARD:
+        pass
+    try:
+        # What is standard JSON now holds no text in other quotes, in which something else than a key could have matched.
+        return _decode(_TEXT_OR_BARE_KEY.sub(_quoted_key, data))
+    except _NOT_STANDARD:
+        return parse_lenient(data)
 
 
 def _quoted_key(found: re.Match[bytes]) -> bytes:

@@ -144,3 +144,9 @@ def test_bare_integer_keys_are_read_at_any_size() -> None:
     assert value["7"] == "{7:x,1:2}", "what is inside a text is left alone"
     with pytest.raises(MalformedBodyError):
         parse_integer_keyed(b"")
+
+
+@pytest.mark.parametrize("data", [b"{a:'x{0:1}'}", b"{0:'x,1:2'}", b'{0:"x{0:1}"}'])
+def test_what_looks_like_a_key_inside_a_text_stays_as_it_is(data: bytes) -> None:
+    """Found by the fuzzer: in single quotes it was given double ones of its own."""
+    assert parse_integer_keyed(data) == parse_lenient(data)
