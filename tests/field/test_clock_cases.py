@@ -81,6 +81,7 @@ def test_a_suspended_process_evicts_nobody(tmp_path: Path, names: Names) -> None
             assert other.answer_to(5).code == SUCCESS
             assert peer.heartbeat(quiet).code == SUCCESS
         assert unregistered(server) == []
+        assert wait_for_line(server, event="server.paused")["seconds"] > 1
         silent_since = time.monotonic()
         wait_until(lambda: len(unregistered(server)) == 2, "both to go in silence", 2 * LIFE_MS / 1000 + PAUSE_S)
         assert time.monotonic() - silent_since < LIFE_MS / 1000 + PAUSE_S

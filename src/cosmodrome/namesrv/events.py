@@ -110,6 +110,18 @@ class UncleanEnd(Event, frozen=True, kw_only=True, gc=False):
     pid_file: str
 
 
+class ServerPaused(Event, frozen=True, kw_only=True, gc=False):
+    """The process did not run for a while: suspended, starved, or busy with one piece of work.
+
+    Nobody's silence in that time counts, and brokers that closed their connection are kept for `grace_s` more.
+    """
+
+    NAME = "server.paused"
+    LEVEL = logging.WARNING
+    seconds: float
+    grace_s: float
+
+
 class ServerFailed(Event, frozen=True, kw_only=True, gc=False):
     """The process ends because of an error, which is told on standard error too."""
 

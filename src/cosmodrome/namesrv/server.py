@@ -23,6 +23,7 @@ from cosmodrome.namesrv.events import (
     RequestCrashed,
     RequestFailed,
     ServerDraining,
+    ServerPaused,
     ServerReady,
     ServerStarted,
     ServerStopped,
@@ -262,6 +263,8 @@ class NameServer:
         """Count a time in which this process did not run neither as silence of brokers nor as a chance to register."""
         self._started_s += pause_s
         self._tables.postpone_expiry(int(pause_s * 1000), _steady_ms())
+        grace_s = 0.0 if self._server is None else self._server.pauses.grace_s()
+        self._publish(ServerPaused(seconds=round(pause_s, 1), grace_s=round(grace_s, 1)))
 
     def _carry_out(self, effects: Effects) -> None:
         for event in effects.events:
