@@ -1,11 +1,12 @@
 """Every configuration key does what it says, in the real process: the keys that bound what a request may hold."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.support.field import Names
-from tests.support.peer import NO_ROUTE, SUCCESS, SYSTEM_ERROR, Peer, topics_named
+from tests.support.peer import NO_ROUTE, SUCCESS, SYSTEM_ERROR, Peer, queue_data, topics_named
 from tests.support.server_process import ServerProcess
 from tests.support.shown_keys import When, shows
 from tests.support.wire import Answer, compressed_register_body, register
@@ -83,6 +84,47 @@ def test_names(peer: Peer, names: Names) -> None:
     assert_refused(peer.put_kv("N", "k" * 256, "v"), "more than 255 characters")
     answer = peer.ask_route("y" * 256)
     assert (answer.code, "y" * 256 in (answer.remark or "")) == (NO_ROUTE, False)
+
+
+@shows("maxBrokers", when=When.START)
+def test_brokers(tmp_path: Path, names: Names) -> None:
+    """Those that are known are never refused, and one may take another's place."""
+    one, two, three = map(names.broker, ("a", "b", "c"))
+    with ServerProcess(tmp_path, config={"maxBrokers": 2}) as server, Peer(server.address) as peer:
+        for broker in (one, two):
+            assert peer.reg(broker, topics_named(names("T"), names("U"))).code == SUCCESS
+        assert_refused(
+            peer.reg(three, topics_named(names("T"), names("V"))), "the tables are full: they hold 2 brokers"
+        )
+        assert peer.route(names("V")) is None
+        assert peer.reg(one, topics_named(names("T"), names("W")), 2).code == SUCCESS
+        moved = replace(two, addr=three.addr)
+        assert peer.reg(moved, topics_named(names("T"), names("U")), 3).code == SUCCESS
+        peer.unreg(one)
+        assert peer.reg(one, topics_named(names("T"), names("U"))).code == SUCCESS
+
+
+@shows("maxTableBytes", when=When.START)
+def test_all_tables(tmp_path: Path, names: Names) -> None:
+    """A mebibyte has room for 3,000 topics, then for nothing new, by 217 neither. What goes makes room."""
+    broker = names.broker()
+    topics = [names(f"T{number}") for number in range(3000)]
+    with ServerProcess(tmp_path, config={"maxTableBytes": 1024 * 1024}) as server, Peer(server.address) as peer:
+        peer.registered(broker, topics_named(*topics))
+        full = "the tables are full: they would hold more than 1048576 bytes"
+        more = topics_named(*(names(f"U{number}") for number in range(1000)))
+        assert_refused(peer.reg(broker, more, 2), full)
+        assert_refused(peer.reg(names.broker("b"), more), full)
+        longest = 0
+        while peer.register_topic(names(f"L{longest}").ljust(1000, "x"), queue_data(broker.name or "")).code == SUCCESS:
+            longest += 1
+        assert 0 < longest < 1000
+        assert_refused(peer.register_topic(names("L").ljust(1000, "x"), queue_data(broker.name or "")), full)
+        assert len(peer.topics()) == 3000 + longest
+        assert peer.reg(broker, topics_named(*topics), 3).code == SUCCESS
+        for topic in topics[:10]:
+            assert peer.delete_topic(topic).code == SUCCESS
+        assert peer.register_topic(names("L").ljust(1000, "x"), queue_data(broker.name or "")).code == SUCCESS
 
 
 def kv_server(tmp_path: Path, **limits: int) -> ServerProcess:

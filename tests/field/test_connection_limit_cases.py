@@ -19,7 +19,7 @@ from tests.support.certificates import Pair, make_pair
 from tests.support.crowds import Crowd, expect_refused, many_descriptors
 from tests.support.field import Names, StartServer
 from tests.support.first_statements import WITHOUT_UVLOOP, doing_first, few_descriptors
-from tests.support.peer import MASTER, ROUTE, SUCCESS, Peer, numbered, peers, topics_named
+from tests.support.peer import MASTER, NOT_SUPPORTED, ROUTE, SUCCESS, Peer, numbered, peers, topics_named
 from tests.support.server_log import Line, log_lines, wait_for_line
 from tests.support.server_process import ServerProcess
 from tests.support.standing_rule import StandingRule, descriptors_of, memory_of
@@ -258,6 +258,17 @@ def test_F089_silent_connections_give_way_and_proven_ones_stay(own_server: Start
             assert "maxConnections" in wait_for_refusal(server, "gave_way")["reason"]
             for client in clients:
                 assert client.routed(names("T")).brokers == {names("broker-a"): {MASTER: names.broker().addr}}
+            broker.unreg(names.broker())
+
+
+def test_F089_requests_that_nobody_serves_keep_nobody_out(own_server: StartServer, names: Names) -> None:
+    server = own_server(maxConnections=5)
+    with peers(server.address, 5) as strangers:
+        for stranger in strangers:
+            assert stranger.request(4711).code == NOT_SUPPORTED
+        with Peer(server.address) as broker:
+            broker.registered(names.broker(), topics_named(names("T"), names("U")))
+            wait_for_refusal(server, "gave_way")
             broker.unreg(names.broker())
 
 

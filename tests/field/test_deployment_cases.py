@@ -204,6 +204,19 @@ def test_F139_stated_times_are_those_of_the_defaults(manual: str, row: str, keys
         assert f"{DEFAULT_HEARTBEAT_TIMEOUT_MS // 1000} s of silence" in text
 
 
+def test_F139_the_commands_that_install_a_service_can_be_followed(manual: str) -> None:
+    """What is installed is this checkout, since no release is published; a folder is there before a file is written in it."""
+    (commands,) = re.findall(
+        r"((?:^    .*\n)+)", manual.partition("as a service of systemd")[2].partition("\n`systemctl")[0], re.MULTILINE
+    )
+    made: set[str] = {"/etc/systemd/system"}
+    for line in commands.splitlines():
+        made |= set(re.findall(r"mkdir -p (\S+)", line))
+        for written in re.findall(r"(?:> |^    cp \S+ )(/\S+)", line):
+            assert written.rpartition("/")[0] in made, line
+    assert re.search(r"pip install \.\s", commands)
+
+
 def test_F139_stated_files_are_those_of_the_defaults(manual: str) -> None:
     """Each key whose default is a file of the data folder stands in the table, and the default as it is."""
     for name in ("kvConfigPath", "configStorePath", "pidFile", "auditLog"):

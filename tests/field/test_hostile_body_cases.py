@@ -132,6 +132,29 @@ def test_F087_a_bomb_is_refused_once_the_limit_is_passed(
         peer.unreg(broker)
 
 
+def test_F087_what_inflates_to_long_names_fills_no_memory(own_server: StartServer, names: Names) -> None:
+    """Registrations of 900 topics with names of 1,000 similar characters. The ceiling is 8 MiB instead of 1 GiB."""
+    server = own_server(maxTableBytes=8 * MIB)
+    good = names.broker("good")
+    codes = []
+    with Peer(server.address, timeout=60) as peer:
+        peer.registered(good, topics_named(names("T"), names("U")))
+        before = highest_memory_of(server.pid)
+        for number in range(24):
+            named = topics_named(*(names(f"{number}-{topic}").ljust(1000, "x") for topic in range(900)))
+            body = compressed_register_body(named)
+            assert len(body) < 100_000
+            lasting = names.broker(f"b{number}", heartbeat_timeout_millis=str(2**62))
+            codes.append(register(peer, lasting, body=body, ext={"compressed": "true"}).code)
+        accepted = codes.count(SUCCESS)
+        assert codes == [SUCCESS] * accepted + [SYSTEM_ERROR] * (24 - accepted)
+        assert 0 < accepted < 12
+        assert highest_memory_of(server.pid) - before < 40 * MIB
+        assert len(peer.topics()) == 2 + 900 * accepted
+        assert peer.reg(good, topics_named(names("T"), names("U"))).code == SUCCESS
+        peer.unreg(good)
+
+
 def test_F087_the_limit_is_told(own_server: StartServer, names: Names) -> None:
     server = own_server()
     with Peer(server.address, timeout=60) as peer:
@@ -353,9 +376,9 @@ def assert_lines_are_lines(text: str, log_format: str) -> None:
             assert not re.match(r"\S+ ERROR forged", line), line
 
 
-@pytest.mark.parametrize("length", [32_768, 100_000, MIB])
+@pytest.mark.parametrize("length", [1025, 32_768, 100_000, MIB])
 def test_F098_names_over_the_limit_are_refused(server: ServerProcess, names: Names, length: int) -> None:
-    """At 32,767 characters (maxNameLength); a header over 1 MiB (maxHeaderBytes) is not even read."""
+    """At 1,024 characters (maxNameLength); a header over 1 MiB (maxHeaderBytes) is not even read."""
     broker = names.broker()
     long = names("").ljust(length, "x")
     with Peer(server.address) as peer:
@@ -365,7 +388,7 @@ def test_F098_names_over_the_limit_are_refused(server: ServerProcess, names: Nam
             peer.reg(broker, topics_named(long, names("U")), 2),
             peer.register_topic(names("T"), queue_data(long)),
         ):
-            assert (answer.code, "more than 32767 characters" in (answer.remark or "")) == (SYSTEM_ERROR, True)
+            assert (answer.code, "more than 1024 characters" in (answer.remark or "")) == (SYSTEM_ERROR, True)
         for code, ext, body in in_headers(broker, long):
             assert_name_refused(server, code, ext, body)
         assert peer.topics() == known
@@ -397,7 +420,7 @@ def assert_name_refused(server: ServerProcess, code: int, ext: Mapping[str, str 
             peer.expect_closed(5)
             return
         answer = peer.request(code, ext, body)
-        assert (answer.code, answer.remark) == (SYSTEM_ERROR, "a header field of more than 32767 characters")
+        assert (answer.code, answer.remark) == (SYSTEM_ERROR, "a header field of more than 1024 characters")
 
 
 def test_F098_a_long_topic_that_is_asked_for_is_not_there(server: ServerProcess, names: Names) -> None:

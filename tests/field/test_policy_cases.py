@@ -51,6 +51,7 @@ from tests.support.peer import (
 from tests.support.server_log import log_lines, wait_for_line
 from tests.support.server_process import ServerProcess, run_command
 from tests.support.standing_rule import StandingRule
+from tests.support.tls_wire import PROXY_V2_SIGNATURE, proxy_v2
 from tests.support.wire import Answer, Broker, dump_bare, identity_ext, register_body
 
 NO_PERMISSION: Final = 16
@@ -233,6 +234,49 @@ class TestF094:
             assert line["peer"].startswith(f"{host}:")
             assert line["proxy"].startswith(f"{OPERATOR}:")
 
+    @pytest.mark.parametrize(
+        "header",
+        [
+            b"PROXY UNKNOWN\r\n",
+            proxy_v2(command=0),
+            PROXY_V2_SIGNATURE + b"\x21\x31\x00\x04abcd",
+        ],
+        ids=["UNKNOWN", "LOCAL", "AF_UNIX"],
+    )
+    def test_f094_a_proxy_that_names_no_source_is_not_the_administrator(
+        self, server: ServerProcess, names: Names, header: bytes
+    ) -> None:
+        with PeerFrom(server.address, OPERATOR) as relay:
+            relay.send(header)
+            assert relay.put_kv(names("N"), "K", "V").code == NO_PERMISSION
+            assert relay.request(CFGGET).code == NO_PERMISSION
+            assert relay.route(names("T")) is None, "routes are for everybody"
+        with as_account(server.address, ADMIN, OPERATOR) as signed_for:
+            signed_for.send(header)
+            assert signed_for.put_kv(names("N"), "K", "V").code == SUCCESS
+
+    @pytest.mark.parametrize(
+        ("config", "names_sent"),
+        [
+            ({"maxNameLength": 40_000}, ["x" * 33_000]),
+            ({"maxTopicsPerRegistration": 400_000}, ["x"] * 200_001),
+        ],
+        ids=["names", "topics"],
+    )
+    def test_f094_a_body_is_judged_by_the_limits_in_force(
+        self, own_server: StartServer, names: Names, config: dict[str, int], names_sent: list[str]
+    ) -> None:
+        """Limits that were raised: a body that only the processor could read passed for a broker's own word."""
+        server = own_server(adminPolicy="hardened", **MANAGED, **config)
+        of_broker, broker = estate(server, names)
+        with of_broker, PeerFrom(server.address, STRANGER) as stranger:
+            stranger.registered(names.broker("rogue"), topics_named(names("R"), names("S")))
+            others = [{"brokerName": name} for name in names_sent]
+            answer = stranger.register_topic(names("T"), queue_data(str(broker.name), perm=0), *others)
+            assert answer.code == NO_PERMISSION
+            assert stranger.routed(names("T")).perms == {broker.name: 6}
+        wait_for_audit(server, event="denied", code=REGTOPIC)
+
     def test_f094_with_protection_off_it_is_as_the_reference(self, own_server: StartServer, names: Names) -> None:
         server = own_server(adminPolicy="open")
         of_broker, broker = estate(server, names)
@@ -252,6 +296,39 @@ class TestF094:
             assert operator.delete_kv(names("N"), "K").code == SUCCESS
         assert len(audit_lines(server, event="denied")) <= 120, "sixty a minute, and a minute may begin meanwhile"
         assert len(audit_lines(server, event="change")) == 2
+
+    def test_f094_the_audit_log_holds_what_was_changed_and_cannot_be_flushed(
+        self, own_server: StartServer, names: Names
+    ) -> None:
+        """Under the default policy anybody may send 217, with brokers that do not exist and names of any length."""
+        server = own_server()
+        of_broker, broker = estate(server, names)
+        before = len(audit_lines(server, event="change"))
+        invented = [queue_data(f"{number}-" + "\U0001f600" * 990) for number in range(50)]
+        with of_broker, PeerFrom(server.address, STRANGER) as stranger:
+            assert stranger.register_topic(names("made up"), *invented).code == SUCCESS, "as in the reference"
+            assert stranger.register_topic(names("T"), *invented).code == SUCCESS
+            assert len(audit_lines(server, event="change")) == before
+            assert stranger.register_topic(names("T"), queue_data(str(broker.name), 4), *invented).code == SUCCESS
+            (line,) = audit_lines(server, event="change")[before:]
+            assert {name: data["perm"] for name, data in line["after"].items()} == {broker.name: 4}
+            assert stranger.routed(names("T")).perms == {broker.name: 4}
+            for number in range(5):
+                assert (
+                    stranger.put_kv("ORDER_TOPIC_CONFIG", names("K"), f"{number}" + "\U0001f600" * 3000).code == SUCCESS
+                )
+        assert max(map(len, audit_file(server).read_bytes().splitlines())) < 16 * 1024
+
+    def test_f094_what_changes_nothing_has_no_line(self, own_server: StartServer, names: Names) -> None:
+        server = own_server()
+        of_broker, broker = estate(server, names)
+        with of_broker, PeerFrom(server.address, OPERATOR) as operator:
+            for _ in range(3):
+                assert operator.put_kv(names("N"), "K", "V").code == SUCCESS
+                assert operator.wipe(str(broker.name)) == 3
+        lines = audit_lines(server, event="change")
+        assert [line["code"] for line in lines] == [PUTKV, PUTKV, WIPE]
+        assert all(line["before"] != line["after"] for line in lines)
 
 
 class TestF095:
@@ -332,6 +409,27 @@ class TestF095:
         assert result.returncode == 78
         assert "aclFile" in result.stderr
 
+    def test_f095_a_file_without_accounts_is_none(self, tmp_path: Path) -> None:
+        (tmp_path / "accounts.toml").touch()
+        flags = ("--set", "brokerAuth=true", "--set", f"aclFile={tmp_path / 'accounts.toml'}")
+        result = run_command("namesrv", "--check-config", *flags, folder=tmp_path)
+
+        assert result.returncode == 78
+        assert "no account" in result.stderr
+
+    def test_f095_a_moved_identity_is_written_down_however_many_refusals_there_are(
+        self, own_server: StartServer, names: Names
+    ) -> None:
+        server = own_server(adminPolicy="hardened", **MANAGED)
+        topics = topics_named(names("T"), names("U"))
+        with PeerFrom(server.address, BROKER_HOST) as of_broker, PeerFrom(server.address, STRANGER) as stranger:
+            of_broker.registered(names.broker(), topics)
+            for number in range(100):
+                assert stranger.put_kv(names("N"), str(number), "V").code == NO_PERMISSION
+            stranger.registered(names.broker(addr="203.0.113.66:10911"), topics)
+            (moved,) = wait_for_audit(server, event="broker_moved")
+            assert moved["peer"].startswith(STRANGER)
+
     def test_f095_with_protection_off_a_moved_identity_raises_an_alarm(
         self, own_server: StartServer, names: Names
     ) -> None:
@@ -363,6 +461,33 @@ class TestF095:
             stranger.registered(broker, topics)
             (moved,) = wait_for_audit(server, event="broker_moved")
             assert (moved["old_addr"], moved["addr"]) == (broker.addr, broker.addr)
+
+    @pytest.mark.parametrize("policy", ["compatible", "hardened"])
+    def test_f095_another_name_for_the_same_address_from_another_host_raises_it_too(
+        self, own_server: StartServer, names: Names, policy: str
+    ) -> None:
+        """An address has one name, so a broker is unregistered by whoever gives its address another one."""
+        server = own_server(adminPolicy=policy, **MANAGED)
+        broker, topics = names.broker(), topics_named(names("T"), names("U"))
+        thief = names.broker("thief", addr=broker.addr)
+        with PeerFrom(server.address, BROKER_HOST) as of_broker, PeerFrom(server.address, STRANGER) as stranger:
+            of_broker.registered(broker, topics)
+            stranger.registered(thief, topics)
+            assert stranger.routed(names("T")).perms == {thief.name: 6}, "as in the reference"
+            (moved,) = wait_for_audit(server, event="broker_moved")
+            assert (moved["old_broker"], moved["broker"], moved["addr"]) == (broker.name, thief.name, broker.addr)
+            assert moved["old_peer"].startswith(BROKER_HOST)
+            assert moved["peer"].startswith(STRANGER)
+            wait_for_line(server, event="broker.identity_moved", old_broker=broker.name)
+
+    def test_f095_a_broker_that_renames_itself_raises_none(self, own_server: StartServer, names: Names) -> None:
+        server = own_server()
+        topics, broker = topics_named(names("T"), names("U")), names.broker()
+        with PeerFrom(server.address, BROKER_HOST) as of_broker:
+            of_broker.registered(broker, topics)
+            of_broker.registered(names.broker("renamed", addr=broker.addr), topics)
+            assert of_broker.put_kv(names("N"), "K", "V").code == SUCCESS
+        assert audit_lines(server, event="broker_moved") == []
 
     def test_f095_a_broker_that_comes_back_raises_none(self, own_server: StartServer, names: Names) -> None:
         server = own_server()
@@ -401,7 +526,16 @@ class TestF096:
             assert set(self.codes(guessing).values()) == {NO_PERMISSION}
         with PeerFrom(server.address, STRANGER) as of_broker:
             of_broker.registered(names.broker(), topics_named(names("T"), names("U")))
-            assert set(self.codes(of_broker).values()) == {SUCCESS}, "brokers ask for clusters and KV entries"
+            may_read = {code for code, answer in self.codes(of_broker).items() if answer == SUCCESS}
+            assert may_read == {CLUSTER}, "5.x brokers ask for it; anybody may register here"
+
+    def test_f096_brokers_that_are_checked_read_all(self, own_server: StartServer, names: Names) -> None:
+        server = own_server(adminPolicy="hardened", brokerAllow=f"{BROKER_HOST}/32;127.0.0.1/32", **MANAGED)
+        with PeerFrom(server.address, OPERATOR) as operator, PeerFrom(server.address, BROKER_HOST) as of_broker:
+            assert operator.put_kv("N", "K", "V").code == SUCCESS
+            assert set(self.codes(of_broker).values()) == {NO_PERMISSION}, "not yet a broker"
+            of_broker.registered(names.broker(), topics_named(names("T"), names("U")))
+            assert set(self.codes(of_broker).values()) == {SUCCESS}
 
     def test_f096_with_protection_off_reads_are_free_as_in_the_reference(self, own_server: StartServer) -> None:
         server = own_server(adminAllow="192.0.2.0/24")
@@ -526,7 +660,13 @@ class TestF100:
         [
             ({}, ("KV", "listings", "103", "TLS"), ("318",)),
             ({"adminPolicy": "open"}, ("318", "KV", "listings", "103", "TLS"), ()),
-            ({"adminPolicy": "hardened"}, ("103", "TLS"), ("318", "KV", "listings")),
+            ({"adminPolicy": "hardened"}, ("103", "106", "TLS"), ("318", "KV", "listings")),
+            (
+                {"adminPolicy": "hardened", "adminAllow": "0.0.0.0/0", "brokerAllow": "0.0.0.0/0"},
+                ("318", "KV", "listings", "103", "TLS"),
+                (),
+            ),
+            ({"adminAllow": "0.0.0.0/0"}, ("318", "KV", "listings", "103", "TLS"), ()),
             ({"brokerAllow": "10.0.0.0/8"}, ("KV", "listings", "TLS"), ("103", "318")),
             (SHUT, ("TLS",), ("103", "318", "KV", "listings")),
         ],

@@ -18,6 +18,7 @@ from cosmodrome.namesrv.routing.registration import (
     PreparedTopics,
     RegisterBrokerResult,
 )
+from cosmodrome.namesrv.routing.room import ENTRY_BYTES, mapping_bytes, texts_bytes, topic_bytes
 from cosmodrome.namesrv.routing.tables import RouteTables
 from cosmodrome.protocol.bodies.route import TopicQueueMappingInfo, encode_topic_route
 from cosmodrome.protocol.bodies.topic_config import TopicConfig
@@ -372,6 +373,14 @@ class Histories(RuleBasedStateMachine):
         assert mapped == {(topic, name) for name, of in queues._mapped_topics_by_broker.items() for topic in of}
         assert set(queues._shared) <= set(queues._queues)
         assert all(queues._queues.values())
+
+    @invariant()
+    def what_it_costs_is_counted(self) -> None:
+        queues, live = self.tables._queues, self.tables._live
+        entries = sum(len(queues.of_topic(topic)) for topic in queues)
+        mapped = [mapping_bytes(topic, info) for topic, of in queues._mappings.items() for info in of.values()]
+        assert queues.held_bytes == ENTRY_BYTES * entries + sum(map(topic_bytes, queues)) + sum(mapped)
+        assert live.held_bytes == sum(map(texts_bytes, live._filter_servers.values()))
 
     @invariant()
     def a_revision_is_kept_for_each_group_and_no_other(self) -> None:

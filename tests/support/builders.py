@@ -280,9 +280,12 @@ class AsyncWire:
         self._waiting += answers
 
 
+UNSERVED: Final = 999
+
+
 @dataclass
 class Owner:
-    """A ConnectionOwner that answers with `on_request` and remembers what it was told."""
+    """A ConnectionOwner that answers with `on_request` and remembers what it was told; UNSERVED proves nobody."""
 
     on_request: Callable[[RemotingCommand, Peer], Answer]
     requests: list[RemotingCommand] = field(default_factory=list)
@@ -307,6 +310,9 @@ class Owner:
 
     def still_unproven(self, connection: Connection) -> None:
         self.proofs.append(False)
+
+    def is_served(self, code: int) -> bool:
+        return code != UNSERVED
 
     def proven(self, connection: Connection) -> None:
         self.proofs.append(True)

@@ -78,6 +78,22 @@ class TestHelp:
         assert "-c," not in rest
         assert "IGNORED" not in rest
 
+    def test_it_names_the_keys_of_security_and_the_pages_that_explain_keys(self) -> None:
+        rest = invoke("-h").stdout
+
+        for word in (
+            "adminPolicy",
+            "adminAllow",
+            "brokerAllow",
+            "brokerAuth",
+            "aclFile",
+            "auditLog",
+            "tls.server.mode",
+        ):
+            assert word in rest
+        assert "docs/configuration.md" in rest
+        assert "docs/policy.md" in rest
+
     def test_the_group_lists_its_commands(self) -> None:
         result = CliRunner().invoke(commands.cosmodrome, ["--help"])
 
@@ -241,8 +257,8 @@ class TestBanner:
             "  WARNING    open to whoever reaches this port: changes of KV, topics and permissions "
             "(100, 102, 104, 205, 216, 217, 327); reading configuration, KV and listings; registering as a broker (103); "
             "talking without TLS\n"
-            "             to shut them: adminPolicy=hardened, brokerAllow or brokerAuth, tls.server.mode=enforcing, "
-            "or bindAddress=127.0.0.1 (docs/policy.md)\n"
+            "             to shut them: adminPolicy=hardened with few addresses in adminAllow, brokerAllow or brokerAuth, "
+            "tls.server.mode=enforcing, or bindAddress=127.0.0.1 (docs/policy.md)\n"
             "Ready in 0.18 s. Waiting for brokers. Try: cosmodrome admin clusterList -n 192.168.1.20:9876   or   "
             "start an Apache broker: mqbroker -n 192.168.1.20:9876"
         )

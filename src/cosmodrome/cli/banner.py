@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cosmodrome.namesrv.audit import OFF
 from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.config_file import LoadedConfig
 from cosmodrome.namesrv.config_keys import AdminPolicy, Network
@@ -101,7 +100,7 @@ def _log(config: NamesrvConfig) -> str:
 
 def _policy(config: NamesrvConfig) -> str:
     where = _places(config.admin_allow)
-    kept = "logged" if config.audit_log == OFF else "audited"
+    kept = "audited" if config.is_audited else "logged"
     signed = " or signed" if config.acl_file else ""
     what = {
         AdminPolicy.COMPATIBLE: f"config from {where}{signed}, the rest as in Java, all {kept}",

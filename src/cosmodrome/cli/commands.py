@@ -38,7 +38,12 @@ class NamesrvCommand(click.Command):
         formatter.write_paragraph()
         formatter.write_text(
             "A configuration key comes from, later wins: its default, the -c file (.properties or .toml), the "
-            "environment (COSMODROME_LISTEN_PORT for listenPort), flags and --set."
+            "environment (COSMODROME_LISTEN_PORT for listenPort), flags and --set. docs/configuration.md has them all."
+        )
+        formatter.write_paragraph()
+        formatter.write_text(
+            "Who may do what is set by adminPolicy, adminAllow, brokerAllow, brokerAuth, aclFile, auditLog and "
+            "tls.server.mode: see docs/policy.md."
         )
         return f"{_JAVA_HELP.format(command=ctx.command_path)}\n{formatter.getvalue().rstrip()}"
 

@@ -6,6 +6,7 @@ Must not know: which requests are changes (policy/changes.py); how the file is k
 
 import asyncio
 import datetime as dt
+import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -18,12 +19,15 @@ from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.events import AuditFailed, BrokerIdentityMoved, Event, Publish, RequestDenied
 from cosmodrome.protocol.codes import RequestCode
 
-OFF: Final = "off"
-"""The value of `auditLog` that means none."""
+LONGEST_LINE: Final = 16 * 1024
+"""Bytes of a line with its end. Peers choose most of it; a few large ones must not push the others out of the files."""
 LONGEST_TEXT: Final = 1000
 MOST_ITEMS: Final = 50
 NOTES_PER_MINUTE: Final = 60
-"""Lines about what was not done. A peer can cause any number; it must not push the changes out of the files."""
+"""Lines of each kind about what was not done. A peer can cause any number; see LONGEST_LINE."""
+
+_SHOWN_OF_CUT: Final = 500
+_DIGEST_CHARACTERS: Final = 16
 
 Line = Mapping[str, Any]
 
@@ -48,9 +52,7 @@ class AuditLog:
         self._writing = asyncio.Lock()
         self._notes: list[bytes] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._minute_began_s = float("-inf")
-        self._noted = 0
-        self._others = 0
+        self._budgets: dict[str, _Budget] = {}
 
     def start(self) -> None:
         """Mend what a crash left behind. A file that cannot be used is told of, and does not keep the server down."""
@@ -65,7 +67,7 @@ class AuditLog:
         Raises:
             StorageError: It is not. What it says must not be done.
         """
-        data = self._encoded(line)
+        data = self._line(line)
         async with self._writing:
             try:
                 await asyncio.to_thread(self._file.append, data)
@@ -75,32 +77,26 @@ class AuditLog:
 
     def note(self, line: Line) -> None:
         """Write a line soon."""
-        self._notes.append(self._encoded(line))
+        self._notes.append(self._line(line))
         if len(self._notes) == 1:
             task = asyncio.ensure_future(self._write_notes())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    def note_some(self, line: Line) -> None:
-        """Write a line soon, if it is one of the first of this minute; the others are counted in the next one."""
-        now_s = self._steady()
-        if now_s - self._minute_began_s >= 60:
-            self._minute_began_s, self._noted = now_s, 0
-        if self._noted >= NOTES_PER_MINUTE:
-            self._others += 1
-            return
-        self._noted += 1
-        others, self._others = self._others, 0
-        self.note({**line, "others": others} if others else line)
+    def note_some(self, event: str, line: Line) -> None:
+        """Write a line of this kind soon, if it is one of its first this minute; the next one counts those left out."""
+        others = self._budgets.setdefault(event, _Budget()).take(self._steady())
+        if others is not None:
+            self.note({"event": event, **line} | ({"others": others} if others else {}))
 
     def take(self, event: Event) -> None:
         """Note the events that belong here: refusals by policy, and brokers that took the place of others."""
         match event:
             case RequestDenied():
                 fields = {**event.fields(), "request": request_name(event.code)}
-                self.note_some({"event": "denied", **fields})
+                self.note_some("denied", fields)
             case BrokerIdentityMoved():
-                self.note_some({"event": "broker_moved", **event.fields()})
+                self.note_some("broker_moved", event.fields())
 
     async def close(self) -> None:
         """Write what is noted, and close the file. May be called again."""
@@ -117,15 +113,34 @@ class AuditLog:
             except StorageError as error:
                 self._publish(AuditFailed(reason=error.what))
 
-    def _encoded(self, line: Line) -> bytes:
+    def _line(self, line: Line) -> bytes:
         when = dt.datetime.fromtimestamp(self._wall(), tz=dt.UTC).replace(tzinfo=None)
-        whole = {"time": f"{when.isoformat(timespec='milliseconds')}Z", **line}
-        return json.dumps(_bounded(whole)).encode("ascii") + b"\n"
+        return _encoded({"time": f"{when.isoformat(timespec='milliseconds')}Z", **line})
+
+
+class _Budget:
+    """How many lines of one kind were written in this minute, and how many were left out since the last."""
+
+    def __init__(self) -> None:
+        self._minute_began_s = float("-inf")
+        self._taken = 0
+        self._left_out = 0
+
+    def take(self, now_s: float) -> int | None:
+        """Count a line: how many were left out before it if it is to be written, None if it is not."""
+        if now_s - self._minute_began_s >= 60:
+            self._minute_began_s, self._taken = now_s, 0
+        if self._taken >= NOTES_PER_MINUTE:
+            self._left_out += 1
+            return None
+        self._taken += 1
+        left_out, self._left_out = self._left_out, 0
+        return left_out
 
 
 def audit_log(config: NamesrvConfig, publish: Publish) -> AuditLog | None:
     """Give the audit log of a configuration; None when it is off."""
-    if config.audit_log == OFF:
+    if not config.is_audited:
         return None
     path = Path(config.audit_log)
     return AuditLog(
@@ -140,6 +155,32 @@ def request_name(code: int) -> str:
         return RequestCode(code).name
     except ValueError:
         return str(code)
+
+
+def _encoded(line: Line) -> bytes:
+    """Write a line; one that is too long is cut: what was and will be there first, then whatever is longest."""
+    shown = {name: _bounded(value) for name, value in line.items()}
+    data = _json(shown)
+    if len(data) < LONGEST_LINE:
+        return data + b"\n"
+    rest = sorted(shown, key=lambda name: (name in {"before", "after"}, len(_json(shown[name]))), reverse=True)
+    for name in rest:
+        if len(data) < LONGEST_LINE:
+            break
+        shown[name] = _cut(line[name])
+        data = _json(shown)
+    return data + b"\n"
+
+
+def _cut(value: Any) -> dict[str, Any]:
+    """Give how a value begins as JSON, its length in bytes and a digest of the whole."""
+    data = _json(value)
+    digest = hashlib.sha256(data).hexdigest()[:_DIGEST_CHARACTERS]
+    return {"cut": data[:_SHOWN_OF_CUT].decode("ascii"), "bytes": len(data), "sha256": digest}
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, default=dict).encode("ascii")
 
 
 def _bounded(value: Any) -> Any:

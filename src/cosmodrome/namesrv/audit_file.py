@@ -13,8 +13,9 @@ from typing import Final
 from cosmodrome.durable_file import make_folder
 from cosmodrome.errors import StorageError
 
-_TAIL_BYTES: Final = 1024 * 1024
-"""No line is nearly as long."""
+_BLOCK_BYTES: Final = 64 * 1024
+_LONGEST_WHOLE: Final = 16 * 1024 * 1024
+"""Bytes of a last line without an end that is looked at as a whole; ours are far shorter."""
 _SHOWN_FRAGMENT: Final = 1000
 _MODE: Final = 0o600
 
@@ -132,16 +133,14 @@ def _write_all(descriptor: int, data: bytes) -> None:
 def _mend_end(descriptor: int) -> None:
     """End the last line: a whole one with a line end, a torn one by putting it as a text into a line that is whole."""
     size = os.fstat(descriptor).st_size
-    start = max(0, size - _TAIL_BYTES)
-    os.lseek(descriptor, start, os.SEEK_SET)
-    tail = _read_all(descriptor, size - start)
-    if not tail or tail.endswith(b"\n"):
+    start = _start_of_last_line(descriptor, size)
+    if start == size:
         return
-    fragment = tail[tail.rfind(b"\n") + 1 :]
-    if _is_whole(fragment):
+    fragment = _read_at(descriptor, start, min(size - start, _LONGEST_WHOLE))
+    if len(fragment) == size - start and _is_whole(fragment):
         _write_all(descriptor, b"\n")
     else:
-        os.ftruncate(descriptor, size - len(fragment))
+        os.ftruncate(descriptor, start)
         shown = fragment[:_SHOWN_FRAGMENT].decode("utf-8", "replace")
         _write_all(descriptor, json.dumps({"event": "torn", "fragment": shown}).encode() + b"\n")
     os.fsync(descriptor)
@@ -158,7 +157,20 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _read_all(descriptor: int, size: int) -> bytes:
+def _start_of_last_line(descriptor: int, size: int) -> int:
+    """Give where what is behind the last line end begins: the size if there is nothing."""
+    end = size
+    while end > 0:
+        start = max(0, end - _BLOCK_BYTES)
+        found = _read_at(descriptor, start, end - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
+def _read_at(descriptor: int, start: int, size: int) -> bytes:
+    os.lseek(descriptor, start, os.SEEK_SET)
     parts: list[bytes] = []
     while size > 0 and (part := os.read(descriptor, size)):
         parts.append(part)

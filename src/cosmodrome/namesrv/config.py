@@ -113,6 +113,11 @@ class NamesrvConfig(LimitsConfig):
         ),
     )
 
+    @property
+    def is_audited(self) -> bool:
+        """Whether there is an audit log; `auditLog` is the word off, in any case, when there is none."""
+        return self.audit_log.lower() != "off"
+
     def __post_init__(self) -> None:
         """Fill in the paths that depend on others."""
         data_dir = self.data_dir or default_data_dir()

@@ -17,7 +17,7 @@ from typing import Final, cast
 from cosmodrome.durable_file import aside_path, backup_path
 from cosmodrome.errors import ConfigError
 from cosmodrome.namesrv.config import KEYS, NamesrvConfig, parse_values
-from cosmodrome.namesrv.config_keys import ENVIRONMENT_PREFIX, KEYS_WITHOUT_FIELD, Effect
+from cosmodrome.namesrv.config_keys import ENVIRONMENT_PREFIX, KEYS_WITHOUT_FIELD, LISTS, Effect
 from cosmodrome.namesrv.config_store import ConfigStore, decode, format_of, previous_version
 from cosmodrome.namesrv.properties import Property
 
@@ -266,6 +266,8 @@ def _file_settings(path: Path, file: _File, *, as_given: str | None, problems: _
     entries = _entries(path, file.data, shown)
     lines: dict[str, int] = {}
     for each in entries:
+        if each.is_list and each.key in KEYS and KEYS[each.key].kind not in LISTS:
+            problems.add(f"{shown}:{each.line}: {each.key} must be one value, not a list", each.key)
         if each.key in lines:
             problems.warn(f"{shown}:{each.line}: {_shown(each.key)} replaces that of line {lines[each.key]}")
         lines[each.key] = each.line
@@ -288,12 +290,25 @@ def _check_paths(config: NamesrvConfig, problems: _Problems) -> None:
         "configStorePath": config.config_store_path,
         "pidFile": config.pid_file,
         "logFile": config.log_file,
+        "auditLog": config.audit_log if config.is_audited else "",
+        "aclFile": config.acl_file,
     }
     files: dict[str, str] = {}
     for name, path in paths.items():
         other = files.setdefault(os.path.realpath(path), name) if path else name
         if other != name:
             problems.add(f"{other} and {name} are the same file; each would destroy the other", other)
+    for name, count in {"logFile": config.log_file_backups, "auditLog": config.audit_files_kept}.items():
+        for path in sorted(_numbered(paths[name], count) & files.keys()):
+            problems.add(f"{files[path]} is where a full file of {name} is put, which would destroy it", files[path])
+
+
+def _numbered(path: str, count: int) -> set[str]:
+    """Give the files that full ones become, beside the first; the links of its folder count, not its own."""
+    if not path:
+        return set()
+    folder, name = os.path.split(path)
+    return {os.path.join(os.path.realpath(folder), f"{name}.{number}") for number in range(1, count + 1)}  # noqa: PTH118
 
 
 def _effect_notes(read: Iterable[Setting]) -> list[Note]:

@@ -28,6 +28,8 @@ BLANKS: Final = "".join(map(chr, range(0x21)))
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+_MAPPED: Final = ipaddress.IPv6Network("::ffff:0:0/96")
+"""Where IPv6 has the IPv4 addresses."""
 _LINE_SEPARATORS: Final = "\u0085\u2028\u2029"
 
 
@@ -72,6 +74,10 @@ class Kind(enum.Enum):
     NETWORKS = "networks, separated by ;"
     ADDRESS = "host:port"
     CHOICE = "one of several words"
+
+
+LISTS: Final = frozenset({Kind.NETWORKS, Kind.TEXT})
+"""Kinds whose text may be a list, separated by semicolons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,14 +229,32 @@ def _read_choice(key: Key, text: str) -> str:
     return word
 
 
+def read_network(text: str) -> Network:
+    """Read one network, or one address as the network that has only it.
+
+    Raises:
+        ValueError: It is none, or another one than it seems. The message completes the sentence "it ...".
+    """
+    try:
+        network = ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise ValueError(f"must hold networks such as 10.0.0.0/8, not {_quoted(text)}") from None
+    address = ipaddress.ip_address(text.partition("/")[0])
+    if address != network.network_address:
+        alone = ipaddress.ip_network(address)
+        raise ValueError(f"must hold {network} or {alone}, not {_quoted(text)}: it is not clear which of them is meant")
+    if network.version == _MAPPED.version and network.subnet_of(_MAPPED):
+        inner = ipaddress.ip_network((int(address) & 0xFFFF_FFFF, network.prefixlen - _MAPPED.prefixlen))
+        raise ValueError(f"must hold {inner}, not {_quoted(text)}: IPv4 peers are known by their IPv4 addresses")
+    return network
+
+
 def _read_networks(_key: Key, text: str) -> tuple[Network, ...]:
-    networks = []
-    for part in filter(None, (each.strip(BLANKS) for each in re.split("[;,]", text))):
-        try:
-            networks.append(ipaddress.ip_network(part, strict=False))
-        except ValueError:
-            raise ValueError(f"must hold networks such as 10.0.0.0/8, not {_quoted(part)}") from None
-    return tuple(networks)
+    parts = [each.strip(BLANKS) for each in re.split("[;,]", text)]
+    networks = tuple(read_network(part) for part in parts if part)
+    if not networks and any(char not in BLANKS for char in text):
+        raise ValueError(f"must hold networks such as 10.0.0.0/8, or be empty, not {_quoted(text)}")
+    return networks
 
 
 def _read_address(key: Key, text: str) -> str:

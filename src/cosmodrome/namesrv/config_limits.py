@@ -176,6 +176,30 @@ class LimitsConfig(JavaConfig):
             minimum=255,
         ),
     )
+    max_brokers: int = option(
+        10_000,
+        Key(
+            _INT,
+            _OURS,
+            _RESTART,
+            "refuse a registration by which more broker addresses would be alive; thirty times the largest estate that "
+            "is known",
+            unit="broker addresses",
+            minimum=1,
+        ),
+    )
+    max_table_bytes: int = option(
+        1024 * _MIB,
+        Key(
+            _INT,
+            _OURS,
+            _RESTART,
+            "refuse to add topics, static-topic mappings or filter servers when the tables would come to more, by an "
+            "estimate: 128 bytes for each topic of a broker, 160 and the name for each topic",
+            unit="bytes",
+            minimum=_MIB,
+        ),
+    )
     max_kv_value_bytes: int = option(
         256 * 1024,
         Key(_INT, _OURS, _RESTART, "refuse a longer KV value", unit="bytes of UTF-8", minimum=1024),

@@ -25,7 +25,8 @@ def parse(text: str) -> tuple[Property, ...]:
     """
     lines = text.splitlines()
     return tuple(
-        Property(key=key, value=_text(value), line=_line_of(key, lines)) for key, value in _entries(_document(text))
+        Property(key=key, value=_text(value), line=_line_of(key, lines), is_list=isinstance(value, list))
+        for key, value in _entries(_document(text))
     )
 
 

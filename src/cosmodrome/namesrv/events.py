@@ -305,11 +305,11 @@ class ConfigReloaded(Event, frozen=True, kw_only=True, gc=False):
 
 
 class ConfigReloadFailed(Event, frozen=True, kw_only=True, gc=False):
-    """The configuration was read again and cannot be used; nothing of it was. `refused` are the keys at fault."""
+    """The configuration was read again and cannot be used; nothing of it was. `refused` are the keys at fault, if any."""
 
     NAME = "config.reload_failed"
     LEVEL = logging.ERROR
-    refused: tuple[str, ...]
+    refused: tuple[str, ...] | None
     reason: str
 
 
@@ -330,6 +330,8 @@ class RequestDenied(Event, frozen=True, kw_only=True, gc=False):
 class BrokerIdentityMoved(BrokerEvent, frozen=True, kw_only=True, gc=False):
     """A cluster, name and id that lived under `old_addr` was registered by another address, or from another host.
 
+    `old_broker` is the name under which the address lived, when another host gave it another name.
+
     A broker that was replaced does this, and one that somebody imitates.
     """
 
@@ -340,6 +342,7 @@ class BrokerIdentityMoved(BrokerEvent, frozen=True, kw_only=True, gc=False):
     old_addr: str
     peer: str | None
     old_peer: str | None
+    old_broker: str | None = None
 
 
 class ServerExposed(Event, frozen=True, kw_only=True, gc=False):

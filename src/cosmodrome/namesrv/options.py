@@ -8,6 +8,7 @@ from cosmodrome.namesrv.brake import Brake, Brakes, Room
 from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.events import Publish
 from cosmodrome.namesrv.routing.reader import TableOptions
+from cosmodrome.namesrv.routing.room import TableLimits
 from cosmodrome.transport.connection import ConnectionOptions
 from cosmodrome.transport.entrance import EntrancePolicy
 from cosmodrome.transport.limits import PeerLimits
@@ -21,6 +22,11 @@ def table_options(config: NamesrvConfig) -> TableOptions:
         notify_min_broker_id_changed=config.notify_min_broker_id_changed,
         delete_topic_with_broker_registration=config.delete_topic_with_broker_registration,
     )
+
+
+def table_limits(config: NamesrvConfig) -> TableLimits:
+    """Give how much the tables may hold."""
+    return TableLimits(brokers=config.max_brokers, size_bytes=config.max_table_bytes)
 
 
 def brakes(config: NamesrvConfig, publish: Publish) -> Brakes:

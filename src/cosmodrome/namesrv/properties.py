@@ -22,11 +22,12 @@ BOM: Final = "\ufeff"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """One entry of a properties text. `line` is where it begins, from 1."""
+    """One entry of a properties text. `line` is where it begins, from 1; `is_list` is only possible in TOML."""
 
     key: str
     value: str
     line: int
+    is_list: bool = False
 
 
 class _Element(NamedTuple):

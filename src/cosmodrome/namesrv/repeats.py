@@ -19,6 +19,9 @@ SUBJECTS_PER_KIND: Final = 100
 """Distinct subjects of one kind that are told apart; a flood of new ones is counted by cause."""
 CAUSES_PER_KIND: Final = 20
 
+LINES_PER_KIND: Final = 1000
+"""Events of one kind in a minute of which each is told, though peers cause them: more than any estate has brokers."""
+
 ItemT = TypeVar("ItemT")
 
 
@@ -124,6 +127,35 @@ def _admit_new(
     return None
 
 
+class Ration(Generic[ItemT]):
+    """Tells so many items of a kind in each minute, then counts, and tells once how many more there were.
+
+    There must be a fixed number of kinds. Of each the last item is remembered.
+    """
+
+    def __init__(self, size: int = LINES_PER_KIND) -> None:
+        self._size = size
+        self._told: dict[str, int] = {}
+        self._held: dict[str, _Held[ItemT]] = {}
+        self._since_s = 0.0
+
+    def is_told(self, kind_name: str, item: ItemT, now_s: float) -> bool:
+        """Whether to tell this one; else it was counted, and `due` will tell it."""
+        if now_s - self._since_s >= REPEAT_WINDOW_S:
+            self._since_s = now_s
+            self._told.clear()
+        told = self._told[kind_name] = self._told.get(kind_name, 0) + 1
+        if told <= self._size:
+            return True
+        self._held.setdefault(kind_name, _Held(now_s, item)).hold(item)
+        return False
+
+    def due(self, now_s: float, window_s: float = REPEAT_WINDOW_S) -> list[Told[ItemT]]:
+        """Give what was counted and whose minute is over; with 0, all of it."""
+        over = [kind for kind, held in self._held.items() if now_s - held.since_s >= window_s]
+        return [Told(held.last, others=held.count - 1) for held in map(self._held.pop, over)]
+
+
 def _shortened(event: Event) -> Event:
     """Cut texts of which a line does not show more either: what is held must not grow with what peers send."""
     texts = ((name, getattr(event, name)) for name in event.__struct_fields__)
@@ -144,12 +176,14 @@ class EventStream:
         self._publish = publish
         self._clock_s = clock_s
         self._repeats: Repeats[Event] = Repeats()
+        self._ration: Ration[Event] = Ration()
 
     def publish(self, event: Event) -> None:
         """Take an event."""
         subject = event.subject()
         if subject is None:
-            self._publish(event)
+            if self._ration.is_told(event.NAME, event, self._clock_s()):
+                self._publish(event)
             return
         cause = event.cause_word()
         self.counters.count(event.NAME, cause)
@@ -159,12 +193,15 @@ class EventStream:
 
     def sweep(self) -> None:
         """Publish what was held back for a minute. Call it every few seconds."""
-        for told in self._repeats.due(self._clock_s()):
-            self._tell(told)
+        self._tell_due(REPEAT_WINDOW_S)
 
     def flush(self) -> None:
         """Publish all that is held back."""
-        for told in self._repeats.due(self._clock_s(), 0):
+        self._tell_due(0)
+
+    def _tell_due(self, window_s: float) -> None:
+        now_s = self._clock_s()
+        for told in (*self._ration.due(now_s, window_s), *self._repeats.due(now_s, window_s)):
             self._tell(told)
 
     def _tell(self, told: Told[Event]) -> None:

@@ -34,7 +34,7 @@ from cosmodrome.namesrv.live_config import LiveConfig, ReadAgain
 from cosmodrome.namesrv.memory import MemoryWatch
 from cosmodrome.namesrv.name_limits import NameLimits
 from cosmodrome.namesrv.notices import NoticeSender
-from cosmodrome.namesrv.options import brakes, listen_options, table_options
+from cosmodrome.namesrv.options import brakes, listen_options, table_limits, table_options
 from cosmodrome.namesrv.policy.admission import Admission
 from cosmodrome.namesrv.processors import Processors
 from cosmodrome.namesrv.processors.broker import BrokerProcessor
@@ -89,7 +89,7 @@ class NameServer:
         self._events = EventStream(publish or (lambda _: None), time.monotonic)
         self._admission = Admission(config, self._events.publish)
         self._publish: Publish = self._admission.publish
-        self._tables = RouteTables(table_options(config))
+        self._tables = RouteTables(table_options(config), table_limits(config))
         self._client = RemotingClient()
         self._tls: ServerTls | None = None
         self._server: RemotingServer | None = None
@@ -193,7 +193,7 @@ class NameServer:
         try:
             applied, restart = await self._config.reload(read)
         except OperatorError as error:
-            refused = error.keys if isinstance(error, ConfigError) else ()
+            refused = (error.keys or None) if isinstance(error, ConfigError) else None
             self._publish(ConfigReloadFailed(refused=refused, reason=error.what))
         else:
             self._publish(ConfigReloaded(applied=applied, restart=restart))

@@ -16,7 +16,7 @@ from cosmodrome.errors import BodyLimitError
 DEFAULT_MAX_INFLATED_BYTES: Final = 64 * 1024 * 1024
 DEFAULT_MAX_TOPICS: Final = 200_000
 DEFAULT_MAX_FILTER_SERVERS: Final = 1024
-DEFAULT_MAX_NAME_LENGTH: Final = 32_767
+DEFAULT_MAX_NAME_LENGTH: Final = 1024
 MAX_PIECE_BYTES: Final = 1024 * 1024
 """One length-prefixed part of a compressed registration: a topic, a mapping, a version, the filter servers."""
 

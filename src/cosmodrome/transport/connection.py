@@ -58,10 +58,13 @@ class ConnectionOwner(Protocol):
         """Take note that a peer does not speak the protocol."""
 
     def still_unproven(self, connection: "Connection") -> None:
-        """Take note of bytes of a peer that has not sent a whole frame yet."""
+        """Take note of bytes of a peer that has not sent a request that is served yet."""
+
+    def is_served(self, code: int) -> bool:
+        """Whether requests of this code are served."""
 
     def proven(self, connection: "Connection") -> None:
-        """Take note that a peer has sent its first whole frame."""
+        """Take note that a peer has sent its first request that is served."""
 
     def writing_paused(self, connection: "Connection") -> None:
         """Take note that a peer does not take its answers."""
@@ -174,6 +177,8 @@ class Connection(asyncio.Protocol):
             self.entering_since_s = now_s
         if entrance.source and self.peer.address == self.peer.socket_address:
             self.peer = self.peer._replace(address=entrance.source)
+        elif entrance.source == "" and not self.peer.is_source_withheld:
+            self.peer = self.peer._replace(is_source_withheld=True)
         if entrance.is_bare:
             self._entrance = None
         if admitted.end is not None:
@@ -327,7 +332,7 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, request: RemotingCommand) -> bytes | None:
         """Give the encoded answer; None when there is none (oneway, a response, or one that is still in work)."""
-        if not self._is_proven:
+        if not self._is_proven and not request.is_response and self._owner.is_served(request.code):
             self._is_proven = True
             self._owner.proven(self)
         if request.is_response:

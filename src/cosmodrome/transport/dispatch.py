@@ -24,12 +24,14 @@ class Peer(NamedTuple):
     """Who sent a request.
 
     `connection_id` names the connection. `address` is the peer as `host:port`, as a PROXY header names it if there
-    was one; `socket_address` is the other end of the socket, which nobody can invent.
+    was one; `socket_address` is the other end of the socket, which nobody can invent. `is_source_withheld` tells that
+    there was a PROXY header without an address: the other end of the socket speaks for somebody unknown.
     """
 
     connection_id: int
     address: str
     socket_address: str = ""
+    is_source_withheld: bool = False
 
     @property
     def proxy(self) -> str | None:
@@ -43,7 +45,7 @@ Processor = Callable[[RemotingCommand, Peer], Answer]
 
 GO_AWAY_REMARK: Final = "please go away"
 LONGEST_REMARK: Final = 200
-"""A refusal has fewer characters. What a question that has no answer is told may repeat the question."""
+"""The remark of a fault has fewer characters; a refusal by policy may have more. What a question that has no answer is told may repeat the question."""
 
 UNKNOWN_CODE: Final = "unknown_code"
 STORAGE: Final = "storage"
@@ -67,6 +69,10 @@ class Dispatcher:
         self._processors = dict(processors)
         self.on_fault: Callable[[Fault], None] = lambda _: None
         self.is_draining = False
+
+    def serves(self, code: int) -> bool:
+        """Whether there is a processor for requests of this code."""
+        return code in self._processors
 
     def dispatch(self, request: RemotingCommand, peer: Peer) -> Answer:
         """Give the response to a request; never raises an Exception. Waiting, if any, ends in a response too."""

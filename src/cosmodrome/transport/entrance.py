@@ -61,7 +61,7 @@ class Entrance:
         self._session: TlsSession | None = None
         self.is_bare = False
         self.source: str | None = None
-        """The peer as a PROXY header names it, `host:port`."""
+        """The peer as a PROXY header names it, `host:port`; empty when there is a header that names none."""
 
     @property
     def is_waiting(self) -> bool:

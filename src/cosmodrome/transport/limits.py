@@ -62,7 +62,7 @@ class PeerLimits:
 class Census:
     """The connections of one server, counted.
 
-    A connection that has not sent one whole frame yet is unproven. The unproven one that was silent for longest
+    A connection that has not sent a request that is served yet is unproven. The unproven one that was silent for longest
     gives way when there is no room, so peers that hold connections and say nothing keep nobody out.
     """
 

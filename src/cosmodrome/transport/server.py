@@ -199,11 +199,15 @@ class RemotingServer:
         self._refused(connection.peer, error)
 
     def still_unproven(self, connection: Connection) -> None:
-        """Take note of bytes of a peer that has not sent a whole frame yet (ConnectionOwner)."""
+        """Take note of bytes of a peer that has not sent a request that is served yet (ConnectionOwner)."""
         self._census.unproven(connection.peer.connection_id)
 
+    def is_served(self, code: int) -> bool:
+        """Whether requests of this code are served (ConnectionOwner)."""
+        return self.dispatcher.serves(code)
+
     def proven(self, connection: Connection) -> None:
-        """Take note that a peer has sent its first whole frame (ConnectionOwner)."""
+        """Take note that a peer has sent its first request that is served (ConnectionOwner)."""
         self._census.proven(connection.peer.connection_id)
 
     def writing_paused(self, connection: Connection) -> None:

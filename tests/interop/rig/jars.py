@@ -93,9 +93,11 @@ def _copy_dependencies(release: str, folder: Path, pom: str) -> None:
     (folder / "pom.xml").write_text(pom, encoding="utf-8")
     command = [maven, "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={folder}/lib"]
     try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=RESOLVE_TIMEOUT_S, check=False
-        )
+        # Maven's local repository is not made for two that fill it.
+        with locked(rig_folder() / "maven.lock"):
+            done = subprocess.run(
+                command, cwd=folder, capture_output=True, text=True, timeout=RESOLVE_TIMEOUT_S, check=False
+            )
     except subprocess.TimeoutExpired as error:
         raise RigError(_unresolved(release, f"no end after {RESOLVE_TIMEOUT_S} s")) from error
     if done.returncode != 0:

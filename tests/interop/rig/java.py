@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.interop.rig.jars import V4_9, RigError, class_path, find_tool, rig_folder
+from tests.interop.rig.jars import V4_9, RigError, class_path, find_tool, locked, rig_folder
 from tests.interop.rig.process import ProcessError, RigProcess
 
 # Quick to start, small, and open where Netty and the stores reach into the JDK (4.9.x on Java 17).
@@ -148,12 +148,13 @@ def _compiled_programs(release: str) -> Path:
     """Return the folder of the programs compiled for a release; compile what has changed."""
     classes = rig_folder() / release / "classes"
     classes.mkdir(parents=True, exist_ok=True)
-    for source in sorted(_PROGRAMS.glob("*.java")):
-        text = source.read_text(encoding="utf-8")
-        copy = classes / source.name
-        if not copy.exists() or copy.read_text(encoding="utf-8") != text:
-            _compile(release, source, classes)
-            copy.write_text(text, encoding="utf-8")
+    with locked(classes / "lock"):
+        for source in sorted(_PROGRAMS.glob("*.java")):
+            text = source.read_text(encoding="utf-8")
+            copy = classes / source.name
+            if not copy.exists() or copy.read_text(encoding="utf-8") != text:
+                _compile(release, source, classes)
+                copy.write_text(text, encoding="utf-8")
     return classes
 
 

@@ -5,6 +5,7 @@ Must not know: who listens on them.
 """
 
 import itertools
+import os
 import random
 import socket
 from typing import Final
@@ -14,7 +15,11 @@ HOST: Final = "127.0.0.1"
 # Below the ephemeral range, so that no outgoing connection takes a number before its server binds it.
 # A Java broker uses three numbers around the one it is given, hence blocks of ten.
 _STEP: Final = 10
-_BASES: Final = itertools.cycle(random.sample(range(12_000, 32_000, _STEP), k=2_000))
+# Test processes that run side by side share the blocks out: a server that is down for a moment finds its port again.
+_SIDE_BY_SIDE: Final = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+_NUMBER: Final = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_OURS: Final = range(12_000 + _NUMBER * _STEP, 32_000, _SIDE_BY_SIDE * _STEP)
+_BASES: Final = itertools.cycle(random.sample(_OURS, k=len(_OURS)))
 
 
 def free_port() -> int:

@@ -81,6 +81,33 @@ def test_it_parses_wherever_it_was_cut(tmp_path: Path, length: int) -> None:
     assert sum("fragment" in line for line in lines) == (0 < length < 7) + (8 < length < 15)
 
 
+@pytest.mark.parametrize("is_torn", [True, False])
+def test_a_last_line_of_any_length_is_ended(tmp_path: Path, *, is_torn: bool) -> None:
+    path = tmp_path / "a.jsonl"
+    long = json.dumps({"n": 2, "text": "x" * 3_000_000}).encode()
+    path.write_bytes(b'{"n":1}\n' + (long[:-1] if is_torn else long))
+
+    file = audit_file(tmp_path)
+    file.mend()
+    file.close()
+
+    first, last = (json.loads(line) for line in path.read_bytes().split(b"\n")[:-1])
+    assert first == {"n": 1}
+    assert last == ({"event": "torn", "fragment": long[:1000].decode()} if is_torn else json.loads(long))
+
+
+def test_a_torn_first_line_of_any_length_is_ended(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"{" + b"x" * 3_000_000)
+
+    file = audit_file(tmp_path)
+    file.mend()
+    file.close()
+
+    (line,) = path.read_text().splitlines()
+    assert json.loads(line)["event"] == "torn"
+
+
 def test_a_line_that_cannot_be_written_whole_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, path = audit_file(tmp_path), tmp_path / "a.jsonl"
     file.append(b"{}\n")

@@ -189,12 +189,30 @@ class TestValues:
     def test_other_choices_are_named(self, name: str) -> None:
         assert reason(name, "XML").endswith('not "XML"')
 
-    @pytest.mark.parametrize("text", ["10.0.0.0/8;::1/128", "10.0.0.0/8, ::1", " 10.1.2.3/8 ;;::1"])
+    @pytest.mark.parametrize("text", ["10.0.0.0/8;::1/128", "10.0.0.0/8, ::1", " 10.0.0.0/8 ;;::1"])
     def test_networks_are_separated_by_semicolon_or_comma(self, text: str) -> None:
         assert KEYS["adminAllow"].parse(text) == (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("::1/128"))
 
     def test_a_bad_network_is_named(self) -> None:
         assert reason("adminAllow", "10.0.0.0/8;evil").endswith('not "evil"')
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("10.1.2.3/8", "must hold 10.0.0.0/8 or 10.1.2.3/32"),
+            ("fd00::1/8", "must hold fd00::/8 or fd00::1/128"),
+            ("::ffff:10.0.0.0/104", "must hold 10.0.0.0/8"),
+            ("::ffff:10.1.2.3", "must hold 10.1.2.3/32"),
+            (";", "or be empty"),
+        ],
+    )
+    def test_a_network_that_is_not_what_it_seems_is_refused(self, text: str, said: str) -> None:
+        for key in ("adminAllow", "brokerAllow"):
+            assert said in reason(key, text)
+
+    def test_no_network_and_every_network_can_be_meant(self) -> None:
+        assert KEYS["brokerAllow"].parse(" ") == ()
+        assert KEYS["brokerAllow"].parse("::/0;") == (ipaddress.ip_network("::/0"),)
 
     def test_a_reason_is_short_and_printable(self) -> None:
         text = reason("listenPort", "\x1b[31m" + "x" * 1000)

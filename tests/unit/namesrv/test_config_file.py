@@ -174,6 +174,37 @@ class TestRefusals:
 
         assert "are the same file" in refusal(file).what
 
+    @pytest.mark.parametrize(
+        ("flags", "said"),
+        [
+            ({"auditLog": "{}/kvConfig.json"}, "kvConfigPath and auditLog are the same file"),
+            ({"auditLog": "{}/x", "logFile": "{}/x"}, "logFile and auditLog are the same file"),
+            ({"pidFile": "{}/audit.jsonl"}, "pidFile and auditLog are the same file"),
+            ({"auditLog": "{}/x", "aclFile": "{}/x"}, "auditLog and aclFile are the same file"),
+            ({"logFile": "{}/x", "aclFile": "{}/x"}, "logFile and aclFile are the same file"),
+            ({"kvConfigPath": "{}/audit.jsonl.3"}, "kvConfigPath is where a full file of auditLog is put"),
+            ({"aclFile": "{}/audit.jsonl.10"}, "aclFile is where a full file of auditLog is put"),
+            ({"logFile": "{}/x", "auditLog": "{}/x.2"}, "auditLog is where a full file of logFile is put"),
+        ],
+    )
+    def test_a_file_that_another_would_destroy(self, tmp_path: Path, flags: dict[str, str], said: str) -> None:
+        settings = {name: path.format(tmp_path) for name, path in flags.items()}
+
+        assert said in refusal(flags={"dataDir": str(tmp_path)} | settings).what
+
+    @pytest.mark.parametrize(
+        "flags",
+        [
+            {"auditLog": "OFF", "logFile": "OFF"},
+            {"kvConfigPath": "{}/audit.jsonl.11"},
+            {"auditLog": "{}/x", "logFile": "{}/y", "aclFile": "{}/z"},
+        ],
+    )
+    def test_files_that_have_nothing_to_do_with_each_other(self, tmp_path: Path, flags: dict[str, str]) -> None:
+        settings = {name: path.format(tmp_path) for name, path in flags.items()}
+
+        assert load(flags={"dataDir": str(tmp_path)} | settings).config.data_dir == str(tmp_path)
+
 
 class TestEnvironment:
     def test_an_unknown_variable_is_named_with_the_nearest_one(self) -> None:
@@ -260,6 +291,16 @@ frameMaxLength = 1048576
         assert list(map(str, config.admin_allow)) == ["10.0.0.0/8", "::1/128"]
         assert config.serialize_type.name == "ROCKETMQ"
         assert config.frame_max_length == 1_048_576
+
+    @pytest.mark.parametrize(
+        "line", ['adminPolicy = ["hardened"]', "listenPort = [9876]", 'auditLog = ["a"]', "brokerAuth = [true]"]
+    )
+    def test_a_list_is_no_single_value(self, tmp_path: Path, line: str) -> None:
+        file = tmp_path / "bad.toml"
+        file.write_text(f"\n{line}\n")
+
+        key = line.partition(" ")[0]
+        assert refusal(file).what == f"{file}:2: {key} must be one value, not a list."
 
     def test_places_have_lines(self, toml: Path) -> None:
         assert load(toml).sources["com.rocketmq.remoting.frameMaxLength"] == f"{toml}:8"

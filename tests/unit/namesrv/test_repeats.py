@@ -12,13 +12,22 @@ from cosmodrome.namesrv.events import (
     LONGEST_TEXT,
     ConnectionRefused,
     Event,
+    MasterChanged,
     RequestDenied,
     RequestFailed,
     RouteMissed,
     ServerStopped,
+    TopicsRemoved,
     UnknownHeartbeat,
 )
-from cosmodrome.namesrv.repeats import CAUSES_PER_KIND, REPEAT_WINDOW_S, SUBJECTS_PER_KIND, EventStream, Repeats
+from cosmodrome.namesrv.repeats import (
+    CAUSES_PER_KIND,
+    LINES_PER_KIND,
+    REPEAT_WINDOW_S,
+    SUBJECTS_PER_KIND,
+    EventStream,
+    Repeats,
+)
 
 
 @dataclass
@@ -183,6 +192,30 @@ class TestTheStream:
         scene.stream.flush()
 
         assert list(scene.told[-1].fields()) == ["topic", "peer", "repeated"]
+
+
+class TestRation:
+    def test_ordinary_events_beyond_a_thousand_a_minute_are_counted(self, scene: Scene) -> None:
+        """Of each kind, and then told once; with the next minute each is told again."""
+        for number in range(LINES_PER_KIND + 500):
+            scene.stream.publish(TopicsRemoved(count=number, topics=("T",), reason="b left"))
+        scene.stream.publish(MasterChanged(cluster="C", broker="b", old_addr=None, new_addr="a:1"))
+        assert [event.others for event in scene.told] == [None] * (LINES_PER_KIND + 1)
+        assert isinstance(scene.told[-1], MasterChanged), "another kind is not held back"
+        scene.now_s += REPEAT_WINDOW_S
+        scene.stream.sweep()
+        scene.stream.publish(TopicsRemoved(count=1, topics=("T",), reason="b left"))
+        scene.stream.flush()
+
+        last = TopicsRemoved(count=LINES_PER_KIND + 499, topics=("T",), reason="b left", others=499)
+        assert scene.told[LINES_PER_KIND + 1 :] == [last, TopicsRemoved(count=1, topics=("T",), reason="b left")]
+
+    def test_at_the_end_nothing_is_lost(self, scene: Scene) -> None:
+        for _ in range(LINES_PER_KIND + 2):
+            scene.stream.publish(TopicsRemoved(count=1, topics=("T",), reason="b left"))
+        scene.stream.flush()
+
+        assert [event.others for event in scene.told[LINES_PER_KIND:]] == [1]
 
 
 def event_classes(of: type[Event] = Event) -> list[type[Event]]:

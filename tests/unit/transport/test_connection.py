@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from tests.support import wire
-from tests.support.builders import AsyncWire, Owner, eventually, split_into
+from tests.support.builders import UNSERVED, AsyncWire, Owner, eventually, split_into
 
 from cosmodrome.errors import FrameTooLargeError, MalformedFrameError, MalformedHeaderError
 from cosmodrome.protocol.command import RemotingCommand, response_to
@@ -728,7 +728,22 @@ async def test_a_greeting_is_judged_by_its_own_limit() -> None:
         assert error.cause == "greeting_deadline"
 
 
-async def test_one_whole_frame_is_the_proof() -> None:
+async def test_what_nobody_serves_and_answers_prove_nothing() -> None:
+    owner = Owner(echo)
+    async with listening(owner) as address, await AsyncWire.connect(address) as peer:
+        await peer.request(UNSERVED)
+        assert owner.proofs == [False]
+        peer.send(wire.encode_request(105, opaque=1, flag=1))
+        await peer.request(UNSERVED)
+        assert True not in owner.proofs
+        await peer.request(105)
+        await peer.request(UNSERVED)
+
+    assert owner.proofs[-1]
+    assert owner.proofs.count(True) == 1
+
+
+async def test_one_whole_request_that_is_served_is_the_proof() -> None:
     """Told once; until then every piece is told."""
     owner = Owner(echo)
     data = wire.encode_request(105, opaque=1)

@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 
 from cosmodrome.errors import ConfigError
+from cosmodrome.namesrv.config_keys import Network, read_network
 from cosmodrome.namesrv.events import AccountsReloaded, AccountsReloadFailed, Publish
 from cosmodrome.namesrv.policy.networks import Networks
 
@@ -128,6 +129,8 @@ def read_accounts(path: Path) -> Mapping[str, Account]:
         raise _unusable(path, "it is nested too deeply.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError, ValueError) as error:
         raise _unusable(path, f"{error}.") from error
+    if not any(account.networks for account in accounts.values()):
+        raise _unusable(path, "no account of it can be used; for no accounts at all leave aclFile out.")
     if os.name != "nt" and mode & _READABLE_BY_OTHERS:
         logger.warning("aclFile %s can be read by others (mode %03o): chmod 600", path, stat.S_IMODE(mode))
     return accounts
@@ -148,11 +151,11 @@ def _checked(document: _Document) -> dict[str, Account]:
     return accounts
 
 
-def _network(name: str, text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+def _network(name: str, text: str) -> Network:
     try:
-        return ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        raise ValueError(f"the networks of {name} must be such as 10.0.0.0/8") from None
+        return read_network(text)
+    except ValueError as error:
+        raise ValueError(f"networks of {name}: it {error}") from None
 
 
 def _stamp_of(path: Path) -> tuple[int, ...]:

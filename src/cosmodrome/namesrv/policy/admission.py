@@ -69,7 +69,8 @@ class Admission:
         auditing = None
         if self._audit is not None:
             auditing = Auditing(self._audit, Changes(kv_config, live, routes))
-        return Gate(Rules(settings, routes), self._accounts, self.publish, auditing).guarding(processors)
+        rules = Rules(settings, routes, self._config.body_limits)
+        return Gate(rules, self._accounts, self.publish, auditing).guarding(processors)
 
     def listening(self, address: str) -> None:
         """Look after the accounts from now on, and say aloud what is open to whoever reaches this address, if anything."""

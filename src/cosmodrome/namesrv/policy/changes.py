@@ -66,7 +66,10 @@ class Changes:
         return frozenset(self._readers)
 
     def of(self, request: RemotingCommand) -> Change | None:
-        """Tell what a request will change; None when that is nothing, because it is wrong or already so."""
+        """Tell what a request will change; None when that is nothing, because it is wrong or already so.
+
+        Settings are changed by being saved, even to what is in force.
+        """
         return self._readers[request.code](request)
 
     def _put_kv(self, request: RemotingCommand) -> Change | None:
@@ -75,7 +78,7 @@ class Changes:
         if namespace is None or key is None or value is None:
             return None
         old = self._kv_config.get(namespace, key)
-        return _kv_change(namespace, key, old, value)
+        return None if old == value else _kv_change(namespace, key, old, value)
 
     def _delete_kv(self, request: RemotingCommand) -> Change | None:
         header = decode_ext_fields(KVConfigKeyRequestHeader, request.ext_fields)
@@ -99,7 +102,7 @@ class Changes:
     def _perm(self, request: RemotingCommand, change: Callable[[int], int]) -> Change | None:
         name = decode_ext_fields(WritePermOfBrokerRequestHeader, request.ext_fields).broker_name or ""
         before = self._routes.permissions_of(name)
-        if not before:
+        if all(change(perm) == perm for perm in before):
             return None
         after: dict[int, int] = {}
         for perm, topics in before.items():
@@ -122,11 +125,11 @@ class Changes:
         if not topic or not request.body:
             return None
         try:
-            said = {data.broker_name: data for data in decode_queue_datas(request.body)}
+            said = decode_queue_datas(request.body, self._config.started_with.body_limits)
         except MalformedBodyError:
             return None
         before = self._routes.queue_datas(topic)
-        after = {**before, **said}
+        after = {**before, **{data.broker_name: data for data in self._routes.accepted(topic, said)}}
         if after == dict(before):
             return None
         return Change(target={"topic": topic}, before=_datas(before), after=_datas(after))

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.config_keys import AdminPolicy
+from cosmodrome.namesrv.policy.networks import are_everybody
 
 _REMEDY = (
-    "to shut them: adminPolicy=hardened, brokerAllow or brokerAuth, tls.server.mode=enforcing, or bindAddress=127.0.0.1 "
-    "(docs/policy.md)"
+    "to shut them: adminPolicy=hardened with few addresses in adminAllow, brokerAllow or brokerAuth, "
+    "tls.server.mode=enforcing, or bindAddress=127.0.0.1 (docs/policy.md)"
 )
 
 
@@ -29,13 +30,17 @@ def exposure(config: NamesrvConfig) -> Exposure:
     if is_local(config.bind_address):
         return Exposure(doors=())
     policy = config.admin_policy
+    is_everybody_admin = are_everybody(config.admin_allow)
+    is_everybody_broker = not config.broker_auth and (not config.broker_allow or are_everybody(config.broker_allow))
     doors = []
-    if policy is AdminPolicy.OPEN:
+    if policy is AdminPolicy.OPEN or is_everybody_admin:
         doors.append("changes of the configuration (318)")
-    if policy is not AdminPolicy.HARDENED:
+    if policy is not AdminPolicy.HARDENED or is_everybody_admin:
         doors.append("changes of KV, topics and permissions (100, 102, 104, 205, 216, 217, 327)")
         doors.append("reading configuration, KV and listings")
-    if not config.broker_allow and not config.broker_auth:
+    elif is_everybody_broker:
+        doors.append("reading which brokers there are (106), to whoever registers as one")
+    if is_everybody_broker:
         doors.append("registering as a broker (103)")
     if config.tls_server_mode != "enforcing":
         doors.append("talking without TLS")

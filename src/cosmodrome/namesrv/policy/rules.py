@@ -12,7 +12,7 @@ from cosmodrome.errors import MalformedBodyError
 from cosmodrome.namesrv.config_keys import AdminPolicy
 from cosmodrome.namesrv.policy.accounts import Role
 from cosmodrome.namesrv.policy.callers import Caller
-from cosmodrome.namesrv.policy.networks import Networks, is_from, named
+from cosmodrome.namesrv.policy.networks import Networks, are_everybody, is_from, named
 from cosmodrome.namesrv.routing.broker_live import BrokerLiveInfo
 from cosmodrome.namesrv.routing.effects import ConnectionId
 from cosmodrome.protocol.bodies.route import decode_queue_datas
@@ -20,6 +20,7 @@ from cosmodrome.protocol.codes import RequestCode
 from cosmodrome.protocol.command import RemotingCommand
 from cosmodrome.protocol.ext_fields import decode_ext_fields
 from cosmodrome.protocol.headers.broker import UnregisterBrokerRequestHeader
+from cosmodrome.protocol.limits import DEFAULT_LIMITS, BodyLimits
 from cosmodrome.transport.dispatch import OURSELVES
 
 CONFIG_CHANGES: Final = frozenset({RequestCode.UPDATE_NAMESRV_CONFIG})
@@ -55,6 +56,9 @@ READS: Final = frozenset(
     }
 )
 """What says more than a client asks for. Routes (105) and member groups (901) are for everybody."""
+
+READS_OF_BROKERS: Final = frozenset({RequestCode.GET_BROKER_CLUSTER_INFO})
+"""What a broker reads on the connection that it registered over. Where anybody may register, so may a stranger."""
 
 GUARDED: Final[Mapping[AdminPolicy, frozenset[RequestCode]]] = {
     AdminPolicy.OPEN: frozenset(),
@@ -95,16 +99,25 @@ class RuleSettings:
         """Whether not everybody may register as a broker."""
         return self.broker_auth or bool(self.broker_allow)
 
+    @property
+    def are_brokers_trusted(self) -> bool:
+        """Whether a registered broker can only be one of ours."""
+        return self.broker_auth or (bool(self.broker_allow) and not are_everybody(self.broker_allow))
+
 
 Rule = Callable[[RemotingCommand, Caller], Refusal | None]
 
 
 class Rules:
-    """One rule for each request code that not everybody may send."""
+    """One rule for each request code that not everybody may send.
 
-    def __init__(self, settings: RuleSettings, brokers: Brokers) -> None:
+    `limits` are those by which the processors read a body: a rule must not judge a body otherwise than they do.
+    """
+
+    def __init__(self, settings: RuleSettings, brokers: Brokers, limits: BodyLimits = DEFAULT_LIMITS) -> None:
         self._settings = settings
         self._brokers = brokers
+        self._limits = limits
 
     def by_code(self) -> dict[RequestCode, Rule]:
         """Give the rules; a code that is missing is open to everybody."""
@@ -130,9 +143,10 @@ class Rules:
         if request.code != RequestCode.REGISTER_TOPIC_IN_NAMESRV:
             return False
         try:
-            return names.issuperset(data.broker_name for data in decode_queue_datas(request.body or b"null"))
+            datas = decode_queue_datas(request.body or b"null", self._limits)
         except MalformedBodyError:
-            return True  # nothing can come of it
+            return False
+        return names.issuperset(data.broker_name for data in datas)
 
     def _for_admins(self, _: RemotingCommand, caller: Caller) -> Refusal | None:
         if caller.has_role(Role.ADMIN) or is_from(caller.peer, self._settings.admin_allow):
@@ -144,7 +158,8 @@ class Rules:
     def _for_readers(self, request: RemotingCommand, caller: Caller) -> Refusal | None:
         if caller.peer.connection_id == OURSELVES or caller.has_role(Role.READER, Role.BROKER):
             return None
-        if self._brokers.names_over(ConnectionId(caller.peer.connection_id)):
+        is_for_brokers = self._settings.are_brokers_trusted or request.code in READS_OF_BROKERS
+        if is_for_brokers and self._brokers.names_over(ConnectionId(caller.peer.connection_id)):
             return None
         refusal = self._for_admins(request, caller)
         remedy = "add the address to adminAllow, or an account with the role reader to aclFile"

@@ -41,6 +41,10 @@ class BrokerAddrs:
         """Give the broker names of a cluster; empty for an unknown one."""
         return tuple(self._clusters.get(cluster, ()))
 
+    def added_members(self, cluster: str, broker_name: str) -> int:
+        """Give how many pairs of cluster and broker name there are if this is none of them; 0 if it is."""
+        return 0 if broker_name in self._clusters.get(cluster, ()) else sum(map(len, self._clusters.values()))
+
     def put(self, group: BrokerData, cluster: str) -> bool:
         """Store a group that `cluster` registered, and tell whether that changed anything."""
         if not group.broker_addrs:

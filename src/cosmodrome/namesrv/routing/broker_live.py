@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from cosmodrome.namesrv.routing.effects import ConnectionId
+from cosmodrome.namesrv.routing.room import texts_bytes
 from cosmodrome.protocol.bodies.data_version import DataVersion
 
 DEFAULT_HEARTBEAT_TIMEOUT_MS = 120_000
@@ -59,6 +60,8 @@ class BrokerLive:
         self._filter_servers: dict[BrokerKey, tuple[str, ...]] = {}
         self.dropped_count = 0
         """How many filter servers were dropped so far."""
+        self.held_bytes = 0
+        """What the filter servers are taken to cost, as `room` counts it."""
 
     def __len__(self) -> int:
         return len(self._infos)
@@ -81,7 +84,7 @@ class BrokerLive:
 
     def remove(self, key: BrokerKey) -> BrokerLiveInfo | None:
         """Forget a broker and its filter servers, and give what was known."""
-        self.dropped_count += len(self._filter_servers.pop(key, ()))
+        self.put_filter_servers(key, ())
         info = self._infos.pop(key, None)
         if info is not None:
             self._unlink(info)
@@ -115,12 +118,17 @@ class BrokerLive:
         """Give the filter servers of a broker, or None."""
         return self._filter_servers.get(key)
 
+    def added_filter_bytes(self, key: BrokerKey, servers: tuple[str, ...] | None) -> int:
+        """Give what it would cost to store filter servers, beyond what the present ones cost."""
+        return 0 if servers is None else texts_bytes(servers) - texts_bytes(self._filter_servers.get(key, ()))
+
     def put_filter_servers(self, key: BrokerKey, servers: tuple[str, ...] | None) -> bool:
         """Store filter servers (None leaves them, empty removes them); tell whether that changed anything."""
         if servers is None:
             return False
         previous = self._filter_servers.pop(key, ())
         self.dropped_count += len(previous)
+        self.held_bytes += texts_bytes(servers) - texts_bytes(previous)
         if servers:
             self._filter_servers[key] = servers
         return servers != previous

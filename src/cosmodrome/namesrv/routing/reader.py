@@ -138,6 +138,16 @@ class RouteReader:
         """Give what each broker has for a topic, by broker name."""
         return self._queues.of_topic(topic)
 
+    def accepted(self, topic: str, queue_datas: Sequence[QueueData]) -> Sequence[QueueData]:
+        """Give those of the queue data that 217 registers for a topic.
+
+        For a topic that exists, the entries before the first unknown broker are taken; for a new one all or none.
+        """
+        unknown = next((i for i, data in enumerate(queue_datas) if data.broker_name not in self._brokers), None)
+        if unknown is None:
+            return queue_datas
+        return queue_datas[:unknown] if topic in self._queues else ()
+
     def brokers_of(self, cluster: str) -> tuple[str, ...]:
         """Give the broker names of a cluster; empty for an unknown one."""
         return self._brokers.brokers_of(cluster)

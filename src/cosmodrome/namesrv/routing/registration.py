@@ -122,7 +122,7 @@ def host_of(peer: str | None) -> str | None:
 
 
 def moved(old: BrokerLiveInfo, registration: BrokerRegistration) -> BrokerIdentityMoved:
-    """Tell that a registration takes the identity of a living broker."""
+    """Tell that a registration takes the identity, or the address, of a living broker."""
     identity = registration.identity
     return BrokerIdentityMoved(
         cluster=identity.cluster,
@@ -132,4 +132,5 @@ def moved(old: BrokerLiveInfo, registration: BrokerRegistration) -> BrokerIdenti
         old_addr=old.key.addr,
         peer=registration.peer,
         old_peer=old.peer,
+        old_broker=None if old.broker_name == identity.broker_name else old.broker_name,
     )

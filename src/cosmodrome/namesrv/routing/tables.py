@@ -11,6 +11,7 @@ Methods that change something return Effects; none of them awaits, so each answe
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from sys import intern
 
 import msgspec
 
@@ -45,18 +46,30 @@ from cosmodrome.namesrv.routing.registration import (
     is_prime_slave,
     moved,
 )
+from cosmodrome.namesrv.routing.room import TableLimits
 from cosmodrome.namesrv.routing.topic_changes import SentTopics, TopicChanges
 from cosmodrome.namesrv.routing.topic_queues import TopicQueues
 from cosmodrome.protocol.bodies.data_version import DataVersion
-from cosmodrome.protocol.bodies.route import MASTER_ID, PERM_READ, PERM_WRITE, BrokerData, QueueData
+from cosmodrome.protocol.bodies.route import (
+    MASTER_ID,
+    PERM_READ,
+    PERM_WRITE,
+    BrokerData,
+    QueueData,
+    TopicQueueMappingInfo,
+)
 from cosmodrome.protocol.headers.broker import NotifyMinBrokerIdChangeRequestHeader
 from cosmodrome.protocol.slices import Slices, at_once
 
 
 class RouteTables:
-    """The tables and their only writer. `read` answers questions. Times are monotonic milliseconds."""
+    """The tables and their only writer. `read` answers questions. Times are monotonic milliseconds.
 
-    def __init__(self, options: TableOptions | None = None) -> None:
+    What would make them larger than `limits` allow raises RequestRefusedError.
+    """
+
+    def __init__(self, options: TableOptions | None = None, limits: TableLimits | None = None) -> None:
+        self._limits = limits or TableLimits()
         self._queues = TopicQueues()
         self._brokers = BrokerAddrs()
         self._live = BrokerLive()
@@ -122,7 +135,7 @@ class RouteTables:
             held = self._queues.of_broker(identity.broker_name)
             omitted = tuple(topic for topic in held if topic not in table.topic_configs)
         sent = SentTopics(
-            broker_name=identity.broker_name,
+            broker_name=intern(identity.broker_name),
             configs=table.topic_configs.values(),
             perm_mask=~PERM_WRITE if identity.enable_acting_master and not identity.is_master else ~0,
             is_all_new=stance.is_all_new,
@@ -147,11 +160,12 @@ class RouteTables:
             return RegisterBrokerResult(status=status), effects
         if prepared is None or prepared.stance != self._stance(registration):
             prepared = at_once(self.prepare(registration))
+        self._check_room(registration, prepared)
+        self._note_move(registration, effects)
         self._leave_former_name(identity, now_ms, effects)
         old_group = self._brokers.group(identity.broker_name)
         old_info = self._live.get(identity.key)
         group = group_with(old_group, identity)
-        self._note_move(old_group, registration, effects)
         self._note_group_change(old_group, group, identity, effects)
         if self._brokers.put(group, identity.cluster):
             self._touch(identity.broker_name)
@@ -177,6 +191,24 @@ class RouteTables:
             return RegisterStatus.SINGLE_TOPIC_BEFORE_BROKER
         return RegisterStatus.ACCEPTED
 
+    @property
+    def held_bytes(self) -> int:
+        """What all entries are taken to cost."""
+        return self._queues.held_bytes + self._live.held_bytes
+
+    def _check_room(self, registration: BrokerRegistration, prepared: PreparedTopics) -> None:
+        """Refuse what the tables have no room for, before anything is changed."""
+        identity, group = registration.identity, self._brokers.group(registration.identity.broker_name)
+        is_replacing = group is not None and group.broker_addrs.get(identity.broker_id, identity.addr) != identity.addr
+        if self._live.get(identity.key) is None and not is_replacing:
+            self._limits.check_brokers(len(self._live))
+        self._limits.check_brokers(self._brokers.added_members(identity.cluster, identity.broker_name))
+        added = prepared.changes.added_bytes
+        if prepared.stance.is_publishing and prepared.stance.is_all_new:
+            added += self._queues.added_mapping_bytes(identity.broker_name, _own_mappings(registration))
+        added += self._live.added_filter_bytes(identity.key, registration.filter_servers)
+        self._limits.check_size(self.held_bytes, added)
+
     def _leave_former_name(self, identity: BrokerIdentity, now_ms: int, effects: Effects) -> None:
         """An address has one name: leave the one under which it lived before."""
         info = self._live.get(identity.key)
@@ -185,14 +217,17 @@ class RouteTables:
         reason = f"registered as {identity.broker_name}"
         self._remove_address(info.broker_name, identity.addr, effects, reason=reason, now_ms=now_ms)
 
-    def _note_move(self, group: BrokerData | None, registration: BrokerRegistration, effects: Effects) -> None:
-        """Tell when an identity that lives is taken by another address, or by another host with the same address."""
+    def _note_move(self, registration: BrokerRegistration, effects: Effects) -> None:
+        """Tell when an identity that lives is taken by another address, or its address by another host, under any name."""
         identity = registration.identity
+        group = self._brokers.group(identity.broker_name)
         holder = None if group is None else group.broker_addrs.get(identity.broker_id)
         for info in () if holder is None else self._live.of_address(identity.broker_name, holder):
-            is_moved = holder != identity.addr or host_of(info.peer) != host_of(registration.peer)
-            if is_moved and info.key.cluster == identity.cluster:
+            if holder != identity.addr:
                 effects.events.append(moved(info, registration))
+        own = self._live.get(identity.key)
+        if own is not None and host_of(own.peer) != host_of(registration.peer):
+            effects.events.append(moved(own, registration))
 
     def _note_group_change(
         self, old: BrokerData | None, new: BrokerData, identity: BrokerIdentity, effects: Effects
@@ -238,12 +273,8 @@ class RouteTables:
     def _take_mappings(self, registration: BrokerRegistration) -> list[str]:
         """Store static-topic mappings; a broker speaks for itself only."""
         name = registration.identity.broker_name
-        mappings = registration.table.topic_queue_mapping_infos
-        return [
-            topic
-            for topic, info in mappings.items()
-            if info.bname == name and self._queues.put_mapping(topic, name, info)
-        ]
+        mappings = _own_mappings(registration)
+        return [topic for topic, info in mappings.items() if self._queues.put_mapping(topic, name, info)]
 
     def _note_topics(self, broker_name: str, changed: Collection[str], added: list[str], effects: Effects) -> None:
         if changed:
@@ -422,18 +453,12 @@ class RouteTables:
     # -- topics
 
     def register_topic(self, topic: str, queue_datas: Sequence[QueueData]) -> Effects:
-        """Add a topic to brokers that are registered.
-
-        For a topic that exists, the entries before the first unknown broker are taken; for a new one all or none.
-        """
+        """Add a topic to brokers that are registered, as far as `RouteReader.accepted` goes."""
         effects = Effects()
-        known = [data for data in queue_datas if data.broker_name in self._brokers]
-        if topic in self._queues:
-            unknown = next((i for i, data in enumerate(queue_datas) if data.broker_name not in self._brokers), None)
-            known = list(queue_datas[:unknown])
-        elif len(known) != len(queue_datas):
-            known = []
-        for data in known:
+        accepted = self.read.accepted(topic, queue_datas)
+        added = self._queues.added_bytes(topic, {data.broker_name for data in accepted})
+        self._limits.check_size(self.held_bytes, added)
+        for data in accepted:
             is_new = topic not in self._queues
             if self._queues.put(topic, data):
                 self._note_topics(data.broker_name, [topic], [topic] if is_new else [], effects)
@@ -511,6 +536,12 @@ class RouteTables:
         effects.notices.append(
             MinBrokerIdNotice(broker_name=group.broker_name, receivers=tuple(receivers), header=header)
         )
+
+
+def _own_mappings(registration: BrokerRegistration) -> dict[str, TopicQueueMappingInfo]:
+    name = registration.identity.broker_name
+    infos = registration.table.topic_queue_mapping_infos
+    return {topic: info for topic, info in infos.items() if info.bname == name}
 
 
 def _refused(identity: BrokerIdentity, status: RegisterStatus) -> BrokerRefused:

@@ -10,6 +10,7 @@ from itertools import islice
 from sys import intern
 from typing import Final
 
+from cosmodrome.namesrv.routing.room import ENTRY_BYTES, topic_bytes
 from cosmodrome.protocol.bodies.route import QueueData
 from cosmodrome.protocol.bodies.topic_config import TopicConfig
 from cosmodrome.protocol.slices import Slices
@@ -29,13 +30,15 @@ class TopicChanges:
     """The topics of one broker that differ from what is held.
 
     `queues` are all of them; `brokers` the names of those that the broker did not serve, with who will serve them,
-    and `before` who did when they were looked at (None: nobody).
+    and `before` who did when they were looked at (None: nobody). `added_bytes` is what the tables grow by, as `room`
+    counts it, if `before` still is true.
     """
 
     broker_name: str
     queues: dict[str, QueueData] = field(default_factory=dict)
     brokers: dict[str, Brokers] = field(default_factory=dict)
     before: dict[str, Brokers | None] = field(default_factory=dict)
+    added_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +113,7 @@ def changes_in_slices(
                 if now is not last_before:
                     last_before, last_brokers = now, joined.with_broker(now)
                 before[topic] = now
+                changes.added_bytes += ENTRY_BYTES if now is not None else ENTRY_BYTES + topic_bytes(topic)
                 brokers[topic] = last_brokers
             queues[topic] = data
         yield

@@ -4,10 +4,14 @@ Owns: both directions, always in step; static-topic mappings, which live and die
 Must not know: which brokers exist, or why a topic changes.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from sys import intern
 from types import MappingProxyType
 from typing import Final
 
+import msgspec
+
+from cosmodrome.namesrv.routing.room import ENTRY_BYTES, mapping_bytes, topic_bytes
 from cosmodrome.namesrv.routing.topic_changes import (
     Brokers,
     JoinedBrokers,
@@ -35,6 +39,8 @@ class TopicQueues:
         self._queues: dict[str, dict[str, QueueData]] = {}
         self.dropped_count = 0
         """How many QueueData were dropped so far."""
+        self.held_bytes = 0
+        """What all of it is taken to cost, as `room` counts it."""
         self._mappings: dict[str, dict[str, TopicQueueMappingInfo]] = {}
         self._mapped_topics_by_broker: dict[str, set[str]] = {}
         self._shared: dict[str, dict[QueueData, QueueData]] = {}
@@ -87,11 +93,21 @@ class TopicQueues:
         moved = [topic for topic, before in changes.before.items() if brokers.get(topic) is not before]
         joined = JoinedBrokers(broker_name)
         for topic in moved:
-            before = changes.before[topic] = brokers.get(topic)
+            then, before = changes.before[topic], brokers.get(topic)
+            if (then is None) != (before is None):
+                changes.added_bytes += topic_bytes(topic) if before is None else -topic_bytes(topic)
+            changes.before[topic] = before
             changes.brokers[topic] = joined.with_broker(before)
+        self.held_bytes += changes.added_bytes
         brokers.update(changes.brokers)
         self._queues.setdefault(broker_name, {}).update(changes.queues)
         return [topic for topic, before in changes.before.items() if before is None]
+
+    def added_bytes(self, topic: str, broker_names: Iterable[str]) -> int:
+        """Give what it would cost to put a topic for these brokers; nothing for those that serve it."""
+        serving = self._brokers.get(topic, ())
+        added = sum(ENTRY_BYTES for name in broker_names if topic not in self.of_broker(name))
+        return added + topic_bytes(topic) if added and not serving else added
 
     def put(self, topic: str, queue_data: QueueData) -> bool:
         """Store what a broker has for a topic, and tell whether that changed anything."""
@@ -99,12 +115,16 @@ class TopicQueues:
         held = self.of_broker(name).get(topic)
         if held == queue_data:
             return False
+        topic = intern(topic)
         if held is None:
+            self.held_bytes += self.added_bytes(topic, (name,))
             self._brokers[topic] = (*self._brokers.get(topic, ()), name)
         # One object for all topics of a broker with the same numbers: brokers have thousands of those.
         shared = self._shared.setdefault(name, {})
         if len(shared) >= _MOST_SHARED:
             shared.clear()
+        if queue_data not in shared:
+            queue_data = msgspec.structs.replace(queue_data, broker_name=intern(name))
         self._queues.setdefault(name, {})[topic] = shared.setdefault(queue_data, queue_data)
         return True
 
@@ -115,11 +135,18 @@ class TopicQueues:
         if held:
             self._queues[broker_name] = {topic: changed[id(data)] for topic, data in held.items()}
 
+    def added_mapping_bytes(self, broker_name: str, infos: Mapping[str, TopicQueueMappingInfo]) -> int:
+        """Give what it would cost to store mappings of one broker, beyond what its present ones for them cost."""
+        return sum(
+            mapping_bytes(topic, info) - self._mapping_bytes(topic, broker_name) for topic, info in infos.items()
+        )
+
     def put_mapping(self, topic: str, broker_name: str, info: TopicQueueMappingInfo) -> bool:
         """Store where a broker has the queues of a static topic, and tell whether that changed anything."""
         infos = self._mappings.setdefault(topic, {})
         if infos.get(broker_name) == info:
             return False
+        self.held_bytes += mapping_bytes(topic, info) - self._mapping_bytes(topic, broker_name)
         infos[broker_name] = info
         self._mapped_topics_by_broker.setdefault(broker_name, set()).add(topic)
         return True
@@ -134,6 +161,7 @@ class TopicQueues:
         if not queues:
             self._forget_queues(broker_name)
         self.dropped_count += 1
+        self.held_bytes -= ENTRY_BYTES
         remaining = tuple(name for name in self._brokers[topic] if name != broker_name)
         return self._leave(topic, remaining)
 
@@ -141,6 +169,7 @@ class TopicQueues:
         """Forget a broker everywhere, and give the topics that lost their last broker by that."""
         queues = self._forget_queues(broker_name)
         self.dropped_count += len(queues)
+        self.held_bytes -= ENTRY_BYTES * len(queues)
         lost: list[str] = []
         # As in JoinedBrokers.
         left: dict[int, tuple[Brokers, Brokers]] = {}
@@ -160,6 +189,7 @@ class TopicQueues:
             self._brokers[topic] = remaining
             return False
         del self._brokers[topic]
+        self.held_bytes -= topic_bytes(topic)
         if topic in self._mappings:
             for broker_name in tuple(self._mappings[topic]):
                 self._drop_mapping(topic, broker_name)
@@ -169,11 +199,15 @@ class TopicQueues:
         self._shared.pop(broker_name, None)
         return self._queues.pop(broker_name, _NO_QUEUES)
 
+    def _mapping_bytes(self, topic: str, broker_name: str) -> int:
+        info = self._mappings.get(topic, {}).get(broker_name)
+        return 0 if info is None else mapping_bytes(topic, info)
+
     def _drop_mapping(self, topic: str, broker_name: str) -> None:
         infos = self._mappings.get(topic)
         if infos is None or broker_name not in infos:
             return
-        del infos[broker_name]
+        self.held_bytes -= mapping_bytes(topic, infos.pop(broker_name))
         if not infos:
             del self._mappings[topic]
         mapped = self._mapped_topics_by_broker[broker_name]

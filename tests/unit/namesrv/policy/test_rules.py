@@ -16,6 +16,7 @@ from cosmodrome.namesrv.routing.broker_live import BrokerLiveInfo
 from cosmodrome.namesrv.routing.effects import ConnectionId
 from cosmodrome.protocol.codes import RequestCode
 from cosmodrome.protocol.command import RemotingCommand
+from cosmodrome.protocol.limits import DEFAULT_LIMITS, BodyLimits
 from cosmodrome.transport.dispatch import Peer
 
 NETWORKS = (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("::1/128"))
@@ -41,8 +42,8 @@ class FakeBrokers:
         return [info] if (broker_name, addr) == ("broker-a", "a:1") else []
 
 
-def rules(policy: AdminPolicy, **more: Any) -> Rules:
-    return Rules(RuleSettings(policy=policy, admin_allow=NETWORKS, **more), FakeBrokers())
+def rules(policy: AdminPolicy, limits: BodyLimits = DEFAULT_LIMITS, **more: Any) -> Rules:
+    return Rules(RuleSettings(policy=policy, admin_allow=NETWORKS, **more), FakeBrokers(), limits)
 
 
 def passing(policy: AdminPolicy, caller: Caller, request: RemotingCommand | None = None, **more: Any) -> set[int]:
@@ -123,7 +124,7 @@ def test_brokers_unregister_themselves(name: str, addr: str, connection: int, *,
         (dump({"queueDatas": [{"brokerName": "broker-a"}, {"brokerName": "broker-b"}]}), False),
         (dump({"queueDatas": []}), True),
         (b"", True),
-        (b"{", True),
+        (b"{", False),
     ],
 )
 def test_brokers_register_topics_of_their_own(body: bytes, *, is_own: bool) -> None:
@@ -131,6 +132,45 @@ def test_brokers_register_topics_of_their_own(body: bytes, *, is_own: bool) -> N
 
     assert (217 in passing(AdminPolicy.HARDENED, Caller(Peer(BROKER_CONNECTION, "192.0.2.1:5")), request)) is is_own
     assert 217 not in passing(AdminPolicy.HARDENED, STRANGER, request)
+
+
+@pytest.mark.parametrize(
+    ("limits", "is_own"),
+    [(DEFAULT_LIMITS, True), (BodyLimits(max_topics=1), False), (BodyLimits(max_name_length=7), False)],
+)
+def test_a_body_beyond_the_limits_in_force_is_nobodys_own(limits: BodyLimits, *, is_own: bool) -> None:
+    body = dump({"queueDatas": [{"brokerName": "broker-a"}, {"brokerName": "broker-a"}]})
+    request = RemotingCommand(217, ext_fields={"topic": "T"}, body=body)
+    caller = Caller(Peer(BROKER_CONNECTION, "192.0.2.1:5"))
+
+    assert rules(AdminPolicy.HARDENED, limits).is_own_word(request, caller) is is_own
+
+
+@pytest.mark.parametrize(
+    ("trusted", "may_read"),
+    [
+        ({}, {106}),
+        ({"broker_allow": (ipaddress.ip_network("0.0.0.0/0"),)}, {106}),
+        ({"broker_allow": (ipaddress.ip_network("192.0.2.0/24"),)}, READS),
+        ({"broker_auth": True}, READS),
+    ],
+)
+def test_a_connection_of_a_broker_reads_more_where_not_anybody_is_one(
+    trusted: dict[str, Any], may_read: set[int]
+) -> None:
+    caller = Caller(Peer(BROKER_CONNECTION, "192.0.2.1:5"))
+
+    assert passing(AdminPolicy.HARDENED, caller, **trusted) & READS == may_read
+
+
+def test_a_proxy_that_names_no_source_has_no_rights_by_its_address() -> None:
+    proxy = Peer(1, "10.0.0.1:5", "10.0.0.1:5", is_source_withheld=True)
+
+    assert passing(AdminPolicy.HARDENED, Caller(proxy)) == EVERYTHING - GUARDED_BY[AdminPolicy.HARDENED]
+    assert 103 not in passing(AdminPolicy.OPEN, Caller(proxy), broker_allow=NETWORKS)
+    refusal = rules(AdminPolicy.COMPATIBLE).by_code()[RequestCode(318)](RemotingCommand(318), Caller(proxy))
+    assert refusal is not None
+    assert "names no source" in refusal.reason
 
 
 @pytest.mark.parametrize("policy", AdminPolicy)

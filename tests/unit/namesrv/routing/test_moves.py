@@ -32,6 +32,9 @@ def said(addr: str, peer: str, **more: object) -> BrokerRegistration:
         (said("b:1", "10.0.0.2:5"), True),
         (said("b:1", "10.0.0.2:5", id_=1), False),
         (said("a:1", "10.0.0.1:7", id_=1), False),
+        (said("a:1", "10.0.0.2:5", id_=1), True),
+        (said("b:1", "10.0.0.2:5", cluster="D"), True),
+        (said("a:1", "10.0.0.2:5", cluster="D"), False),
     ],
 )
 def test_the_same_identity_elsewhere_is_a_move(second: BrokerRegistration, *, is_moved: bool) -> None:
@@ -44,6 +47,26 @@ def test_a_move_names_both_sides() -> None:
             cluster="C", broker="a", id=0, addr="b:1", old_addr="a:1", peer="10.0.0.2:6", old_peer="10.0.0.1:5"
         )
     ]
+
+
+@pytest.mark.parametrize(("host", "is_moved"), [("10.0.0.1", False), ("10.0.0.2", True)])
+def test_an_address_that_takes_another_name(host: str, *, is_moved: bool) -> None:
+    """That unregisters the broker under the name that it had."""
+    renamed = dataclasses.replace(registration(identity("b", addr="a:1", id_=2)), peer=f"{host}:6")
+
+    told = moves(said("a:1", "10.0.0.1:5"), renamed)
+
+    move = BrokerIdentityMoved(
+        cluster="C",
+        broker="b",
+        id=2,
+        addr="a:1",
+        old_addr="a:1",
+        peer=f"{host}:6",
+        old_peer="10.0.0.1:5",
+        old_broker="a",
+    )
+    assert told == ([move] if is_moved else [])
 
 
 def test_who_left_cannot_be_replaced() -> None:
