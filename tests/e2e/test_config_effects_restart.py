@@ -441,7 +441,9 @@ def test_codec_of_what_it_sends_by_itself(tmp_path: Path, names: Names, kind: st
 @shows("com.rocketmq.remoting.frameMaxLength", when=When.START)
 def test_the_largest_frame(tmp_path: Path) -> None:
     limit = 4 * KIB
-    with ServerProcess(tmp_path, config={"com.rocketmq.remoting.frameMaxLength": limit}) as server:
+    with ServerProcess(
+        tmp_path, config={"com.rocketmq.remoting.frameMaxLength": limit, "maxNameLength": limit}
+    ) as server:
         bare = len(encode_request(REGTOPIC, {"topic": ""}, opaque=1))
         largest = encode_request(REGTOPIC, {"topic": "x" * (limit - bare)}, opaque=1)
         assert len(largest) == limit, "with the four bytes of its length"

@@ -66,9 +66,9 @@ print("slowest", slowest, flush=True)
 """
 
 
-def test_F075_polling_for_deleted_topics_disturbs_nobody(shared_server: StartServer, names: Names) -> None:
+def test_F075_polling_for_deleted_topics_disturbs_nobody(own_server: StartServer, names: Names) -> None:
     """The pollers are a process of their own, so that the reader beside them measures the server alone."""
-    server = shared_server()
+    server = own_server()
     broker, topic = names.broker(), names("T")
     with Peer(server.address) as of_broker, Peer(server.address) as client:
         of_broker.registered(
