@@ -203,13 +203,17 @@ def load(address: str, names: Names) -> None:
 
 
 def files_of_all(folder: Path) -> dict[Path, int]:
-    """Give the sizes of all files below a test's folder and below the folders that any process may write to."""
+    """Give the sizes of all files below a test's folder and below the folders that any process may write to.
+
+    The fuzz targets, whose tests may run beside this one, keep theirs in memory.
+    """
     roots = [folder, Path("/dev/shm"), Path("/var/tmp"), Path("/run/user")]  # noqa: S108
     shared = Path(tempfile.gettempdir())
     found: dict[Path, int] = {}
     for root in roots:
         for path in root.rglob("*") if root.exists() else ():
-            if path.is_file() and not path.is_symlink():
+            is_of_a_target = any(part.startswith("cosmodrome-fuzz-") for part in path.parts)
+            if not is_of_a_target and path.is_file() and not path.is_symlink():
                 found[path] = path.stat().st_size
     found |= {path: path.stat().st_size for path in shared.glob("cosmodrome*") if path.is_file()}
     return found

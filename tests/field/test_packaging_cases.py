@@ -110,14 +110,14 @@ def small_container() -> None:
 
 
 def test_F130_a_small_container(tmp_path: Path, names: Names) -> None:
-    """Listening within 2 s, or 15 times what the interpreter itself takes to start on a busy machine; below 60 MB."""
+    """Listening within 2 s, or 50 times what the interpreter itself takes to start on a busy machine; below 60 MB."""
     begin = time.monotonic()
     subprocess.run([sys.executable, "-S", "-c", "pass"], check=True)
     interpreter_s = time.monotonic() - begin
     begin = time.monotonic()
     environment = {"PYTHONPATH": str(SOURCE), "HOME": str(tmp_path)}
     with program(namesrv(tmp_path), tmp_path, environment, preexec_fn=small_container) as (child, address):
-        assert time.monotonic() - begin < max(2.0, 15 * interpreter_s)
+        assert time.monotonic() - begin < max(2.0, 50 * interpreter_s)
         empty = memory_of(child.pid)
         assert empty < 60 * 1000 * 1000
         assert_serves(address, names)
