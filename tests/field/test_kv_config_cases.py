@@ -4,13 +4,13 @@
 
 import contextlib
 import json
-import resource
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.support.disk_trouble import no_room
 from tests.support.field import Names, StartServer
 from tests.support.peer import MASTER, NOT_FOUND, SUCCESS, SYSTEM_ERROR, Peer, topics_named
 from tests.support.server_log import wait_for_line
@@ -118,15 +118,6 @@ def test_F049_an_unusable_path_fails_writes_and_nothing_else(
 
 
 @contextlib.contextmanager
-def _no_space(server: ServerProcess, _: Path) -> Iterator[None]:
-    """Let no file of the server have a single byte; this holds for root as well."""
-    limits = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
-    resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (0, limits[1]))
-    yield
-    resource.prlimit(server.pid, resource.RLIMIT_FSIZE, limits)
-
-
-@contextlib.contextmanager
 def _no_way_in(_: ServerProcess, folder: Path) -> Iterator[None]:
     """Put a folder where the file was; it cannot be replaced by a file, not even by root."""
     path, away = folder / "kvConfig.json", folder / "away.json"
@@ -149,7 +140,7 @@ def _no_folder(_: ServerProcess, folder: Path) -> Iterator[None]:
     away.rename(folder)
 
 
-@pytest.mark.parametrize("fault", [_no_space, _no_way_in, _no_folder])
+@pytest.mark.parametrize("fault", [no_room, _no_way_in, _no_folder])
 def test_F051_a_change_that_cannot_be_saved_is_not_made(own_server: StartServer, tmp_path: Path, fault: Fault) -> None:
     folder = tmp_path / "kv"
     path = folder / "kvConfig.json"

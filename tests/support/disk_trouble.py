@@ -27,18 +27,22 @@ ROUNDS: Final = 5
 
 @contextlib.contextmanager
 def no_room(server: ServerProcess, _: Path) -> Iterator[None]:
-    """No file may have a single byte."""
-    limits = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
-    resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (0, limits[1]))
-    yield
-    resource.prlimit(server.pid, resource.RLIMIT_FSIZE, limits)
+    """No file may have a single byte; this holds for root as well."""
+    with _largest_file(server, 0):
+        yield
 
 
 @contextlib.contextmanager
 def little_room(server: ServerProcess, _: Path) -> Iterator[None]:
     """Files may have a few bytes: writes succeed in part."""
+    with _largest_file(server, 9):
+        yield
+
+
+@contextlib.contextmanager
+def _largest_file(server: ServerProcess, size: int) -> Iterator[None]:
     limits = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
-    resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (9, limits[1]))
+    resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (size, limits[1]))
     yield
     resource.prlimit(server.pid, resource.RLIMIT_FSIZE, limits)
 
