@@ -13,10 +13,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from tests.support.child_program import start_module
 from tests.support.peer import HB, REG, ROUTE, TOPICS, topics_named
 from tests.support.wire import (
     Broker,
@@ -50,21 +50,12 @@ class Flood:
         """Prepare."""
         self.answers: dict[int, dict[int, int]] = {}
         """How many answers came, by request code and by response code."""
-        self._command = [sys.executable, "-m", "tests.support.flood", address, topic, str(connections)]
+        self._arguments = (address, topic, str(connections))
         self._child: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
         """Begin to ask; the first answers have come when this returns."""
-        self._child = subprocess.Popen(
-            self._command,
-            cwd=Path(__file__).parents[2],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self._child.stdout is not None
-        assert self._child.stdout.readline() == "flooding\n", self._child.communicate()
+        self._child = start_module("flood", *self._arguments, first_line="flooding")
         return self
 
     def __exit__(

@@ -10,10 +10,10 @@ import subprocess
 import sys
 import time
 from collections import deque
-from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from tests.support.child_program import start_module
 from tests.support.latency import p99
 from tests.support.peer import ROUTE, SUCCESS, Peer
 from tests.support.wire import encode_request, is_readable
@@ -28,21 +28,12 @@ class SteadyReader:
     def __init__(self, address: str, topic: str) -> None:
         """Prepare."""
         self.durations_s: list[float] = []
-        self._command = [sys.executable, "-m", "tests.support.steady_reader", address, topic]
+        self._arguments = (address, topic)
         self._child: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
         """Begin to ask; the first answer has come when this returns."""
-        self._child = subprocess.Popen(
-            self._command,
-            cwd=Path(__file__).parents[2],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self._child.stdout is not None
-        assert self._child.stdout.readline() == "asking\n", self._child.communicate()
+        self._child = start_module("steady_reader", *self._arguments, first_line="asking")
         return self
 
     def __exit__(
