@@ -31,7 +31,7 @@ LIFE_S: Final = 2.0
 SCAN_S: Final = 0.5
 PERIOD_S: Final = 0.5
 SOON_S: Final = 20.0
-AT_ONCE_S: Final = 1.0
+AT_ONCE_S: Final = 5.0
 
 
 @pytest.fixture(scope="module")

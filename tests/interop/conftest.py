@@ -1,11 +1,12 @@
 """Options, markers and the one fixture of the interoperability tests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 import pytest
 from tests.interop.differential.options import add_options
 from tests.interop.rig.built_once import build_ahead
 from tests.interop.rig.jars import RELEASES
+from tests.interop.rig.process import living
 from tests.interop.rig.stage import OURS, Stage
 from tests.support.killing import add_kills_option
 
@@ -43,6 +44,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if not session.config.option.collectonly:
         marks = [mark for item in session.items for mark in item.iter_markers("builds")]
         build_ahead({mark.args[0].name: mark.args[0] for mark in marks}.values())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put what the programs wrote last below a failure: they are other people's, and it may not happen again."""
+    report = yield
+    if report.failed and report.when != "teardown":
+        report.sections.extend((f"logs of {process.command[-1]}", process.log_tails()) for process in living())
+    return report
 
 
 @pytest.fixture(scope="session")

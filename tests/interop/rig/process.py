@@ -20,6 +20,8 @@ from tests.support.waiting import NotInTimeError, wait_until
 START_S: Final = 90.0
 STOP_S: Final = 90.0
 TAIL_LINES: Final = 40
+_LOGS: Final = ("console.log", "broker.log", "namesrv.log", "rocketmq_client.log")
+"""What the programs write below their folder that tells what they did."""
 
 # What Logback says about itself, about 150 lines at each start of a 5.x program.
 _LOGBACK_STATUS: Final = re.compile(r"^.*\|-.*\n?", re.MULTILINE)
@@ -153,6 +155,11 @@ class RigProcess:
         lines = self.output().splitlines()[-TAIL_LINES:]
         return "\n".join([f"command: {' '.join(self.command)}", f"last output ({self._console}):", *lines])
 
+    def log_tails(self) -> str:
+        """Return the last lines of every log below its folder, to explain a failure that showed elsewhere."""
+        logs = [path for name in _LOGS for path in sorted(self.folder.rglob(name)) if path.stat().st_size]
+        return "\n".join(line for path in logs for line in (f"{path}:", *_last_lines(path)))
+
     def _running(self) -> subprocess.Popen[bytes]:
         assert self._child is not None, f"never started: {self.command}"
         return self._child
@@ -168,7 +175,16 @@ class RigProcess:
             self._stdin().close()
 
 
+def _last_lines(path: Path) -> list[str]:
+    return _LOGBACK_STATUS.sub("", path.read_text("utf-8", "replace")).splitlines()[-TAIL_LINES:]
+
+
 _ALIVE: Final[weakref.WeakSet[RigProcess]] = weakref.WeakSet()
+
+
+def living() -> list[RigProcess]:
+    """Give all that run, of whatever test."""
+    return [process for process in list(_ALIVE) if process.is_alive]
 
 
 @atexit.register
