@@ -22,12 +22,15 @@ DICTIONARY: Final = ROOT / "fuzz" / "words.dict"
 WORK: Final = ROOT / "build" / "fuzz"
 
 WATCHED: Final = ["cosmodrome", "fuzz.targets", "javaproperties", "tomlkit", "ipaddress"]
-"""What guides the search. msgspec, zlib and ssl are C and cannot be watched."""
+"""What guides the search. msgspec, zlib, lz4, zstandard and ssl are C and cannot be watched."""
 
 _LONGEST_INPUT: Final = 4096
 _SMALL_TARGETS: Final = frozenset(
-    {"acl_signature", "account_file", "binary_header", "frame_decoder", "properties_file"}
-)
+    {
+        "acl_signature", "account_file", "binary_header", "frame_decoder", "properties_file",
+        "store_records", "batch_body", "message_properties", "compressed_body",
+    }
+)  # fmt: skip
 """Their corpus also tells how often an edge is passed; without, it would be a handful of inputs."""
 _RSS_LIMIT_MB: Final = 1024
 _SECONDS_PER_INPUT: Final = 30

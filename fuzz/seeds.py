@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.support import golden, wire
+import lz4.frame
+import zstandard
+from tests.support import golden, golden_broker, recorded_messages, wire
 
 from fuzz.asking import TABLE_CODES
 
@@ -36,6 +38,8 @@ _TOML: Final = (
 _VALUES: Final = (
     "true", "9876", "-1", "JSON", "hardened", "10.0.0.0/8;::1", "127.0.0.1:9876", "/var/lib/x", "a;b", "\u00e9\u2028", "permissive",
 )  # fmt: skip
+_MAGICS: Final = (b"\xda\xa3\x20\xa7", b"\xda\xa3\x20\xab")
+_SENDS: Final = (10, 310, 320)
 _LENIENT: Final = (
     b"{a:1,'b':[true,,false,],/*c*/\"d\":{0:'x'}} // end", b'{"a":"\\ud83d\\ude00\\ud800"}', b"[[[[1.5e3,-7,NaN]]]]",
     b'{"brokerAddrs":{0:"a:1",1:"b:2"}}',
@@ -45,6 +49,11 @@ _EXTREME: Final = (
     b'{"a":1e999999}', b"[" + b"1," * 1900 + b"1]", b"'" + b"\\'" * 1900 + b"'", b"/*" * 1900, b'"\\u' * 900,
 )  # fmt: skip
 """Documents that are deep, long or large for their length."""
+_KEYED: Final = (
+    b'{{"brokerName":"b","queueId":0,"topic":"T"}:5,{"brokerName":"}{\\"","queueId":1,"topic":"T"}:6}', b"{1:{-2:3}}",
+    b'{"a":{"$ref":"$.offsetTable.b"},"b":[1,{"c":2}],"d":{"$ref":"@"},"e":{"$ref":"$[\'b\'][0]"}}', b"{{}:{}}", b',{"' * 900,
+)  # fmt: skip
+"""Maps whose keys are objects or numbers, and references."""
 _GREETINGS: Final = (
     b"PROXY TCP4 10.1.1.1 10.2.2.2 1111 2222\r\n", b"PROXY TCP6 ::1 fe80::1 1 2\r\n", b"PROXY UNKNOWN\r\n",
     b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\x0a\0\0\1\x0a\0\0\2\x04\xd2\x16\x2e", b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0",
@@ -124,6 +133,15 @@ def _bodies() -> Iterator[bytes]:
                 yield bytes([number]) + frame.command.body
 
 
+def _broker_bodies() -> Iterator[bytes]:
+    for number, value in enumerate((*_EXTREME, *_KEYED)):
+        yield bytes([number]) + b'{"offsetTable":' + value[:3900] + b"}"
+    for frame in golden_broker.selected_broker_frames():
+        if frame.command.body[:1] == b"{":
+            for number in range(26):
+                yield bytes([number]) + frame.command.body
+
+
 def _json_texts() -> Iterator[bytes]:
     yield from _LENIENT
     yield from _EXTREME
@@ -171,6 +189,38 @@ def _accounts() -> Iterator[bytes]:
     yield b'account = [{accessKey="a", secretKey="1234567", role="broker"}, {accessKey="b"}]'
 
 
+def _store_records() -> Iterator[bytes]:
+    for frame in recorded_messages.selected_frames():
+        if frame.command.body[4:8] in _MAGICS:
+            yield frame.command.body
+    handwritten = recorded_messages.stores()["store-handwritten-v6-v2"]
+    for _, content in handwritten.files("commitlog"):
+        yield content
+
+
+def _batches() -> Iterator[bytes]:
+    for frame in recorded_messages.selected_frames():
+        if frame.is_request and frame.command.code in _SENDS and (frame.command.ext or {}).get("m") == "true":
+            yield b"\0\x40" + frame.command.body
+            yield b"\xff\xff" + frame.command.body * 3
+
+
+def _message_properties() -> Iterator[bytes]:
+    yield b"KEYS\1K1 K2\2TAGS\1TagA"
+    yield b"k\0011\2\2k\0012\2k\1\2\1v\2a\1b\1c\2\xff\1\xfe\2"
+    for frame in recorded_messages.selected_frames():
+        if frame.is_request and frame.command.code in _SENDS:
+            yield ((frame.command.ext or {}).get("i") or "").encode()
+
+
+def _compressed() -> Iterator[bytes]:
+    for plain in (b"", b"compress me " * 100, bytes(range(256))):
+        bodies = (zlib.compress(plain), lz4.frame.compress(plain), zstandard.compress(plain), zlib.compress(plain, 0))
+        for kind, body in enumerate(bodies):
+            yield bytes([kind]) + b"\x04\xb0" + body
+            yield bytes([kind]) + b"\0\xff" + body
+
+
 def _asked() -> Iterator[bytes]:
     """Give one request of each kind and form, then some after a registration."""
     register = b"\0\0\0\1"
@@ -202,6 +252,7 @@ _SEEDS: Final[Mapping[str, Callable[[], Iterator[bytes]]]] = {
     "registration_body": _registrations,
     "lenient_json": _json_texts,
     "client_bodies": _bodies,
+    "broker_bodies": _broker_bodies,
     "kv_file": _kv_files,
     "greeting": _greetings,
     "properties_file": _properties,
@@ -209,6 +260,10 @@ _SEEDS: Final[Mapping[str, Callable[[], Iterator[bytes]]]] = {
     "config_values": _values,
     "acl_signature": _signed,
     "account_file": _accounts,
+    "store_records": _store_records,
+    "batch_body": _batches,
+    "message_properties": _message_properties,
+    "compressed_body": _compressed,
     "requests": _asked,
     "connection": _plays,
 }

@@ -19,6 +19,7 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
     "errors": (),
     "durable_file": ("errors",),
     "protocol": ("errors",),
+    "store": ("protocol", "errors", "durable_file"),
     "transport": ("protocol", "errors"),
     "client": ("transport", "protocol", "errors"),
     "admin": ("client", "transport", "protocol", "errors", "durable_file"),
@@ -53,6 +54,8 @@ LIBRARIES: Final[dict[str, tuple[str, ...]]] = {
     "uvloop": ("cli",),
     "javaproperties": ("namesrv.properties", "client"),
     "tomlkit": ("namesrv.config_toml",),
+    "lz4": ("protocol.messages.compression",),
+    "zstandard": ("protocol.messages.compression",),
 }
 
 # What the protocol and the tables do without: they are pure, time is an argument.

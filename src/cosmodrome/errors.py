@@ -9,7 +9,9 @@
     │   ├── GreetingRefusedError   the first bytes are of another protocol, or of one that is off
     │   └── PeerLimitError         the peer costs more, or is slower, than the configured limits allow
     ├── MalformedBodyError         the peer's fault; answered with a code, the connection lives
-    │   └── BodyLimitError         the body asks for more than the limits allow
+    │   ├── BodyLimitError         the body asks for more than the limits allow
+    │   └── IrregularTableError    the body must be read in another way
+    ├── MissingLibraryError        a library that is not part of the base install is needed
     ├── RequestRefusedError        a processor's decision, with the code and remark to answer
     ├── RemotingError              a request of ours got no answer
     │   ├── ConnectError
@@ -18,9 +20,20 @@
     │   ├── RefusedError           another code than SUCCESS
     │   │   ├── NotFoundError      no such topic, key or namespace
     │   │   ├── NotPermittedError  policy forbids it
+    │   │   │   └── AuthenticationError  the credentials are wrong or missing; trying again does not help
     │   │   ├── NotReadyError      starting, draining or busy; worth retrying
     │   │   └── NotSupportedError  unknown there, or switched off
     │   └── UnreadableAnswerError
+    ├── StoreUnavailableError      the message store accepts nothing at the moment
+    ├── ClientError                a producer or consumer cannot do what it was asked
+    │   ├── MessageError           refused before anything was sent
+    │   ├── NoRouteError           no NameServer knows a queue for the topic
+    │   ├── SendError              no try brought an answer that the message is stored
+    │   │   └── SendTimeoutError
+    │   ├── ReplyTimeoutError      the request was sent, and no reply came in time
+    │   ├── TransactionError       the half message is not stored as it must be; nothing was executed
+    │   ├── PendingLimitError      too much waits for answers already
+    │   └── ClientClosedError
     └── OperatorError              something a person must put right; has an id, a reason, an advice, an exit code
         ├── ConfigError            NS-CONFIG
         │   └── PropertiesError    a properties text that cannot be read at all
@@ -28,7 +41,9 @@
         ├── TlsError               NS-TLS
         │   └── TlsKeyError        NS-TLS-KEY
         └── StorageError           NS-STORAGE
-            └── StorageDoubtError  written, and not known to be safe
+            ├── StorageDoubtError  written, and not known to be safe
+            ├── StoreFormatError   files of the message store are not what the settings say
+            └── StoreInUseError    another process has the message store
 
 Our own misuse raises ValueError, TypeError or AssertionError.
 """
@@ -117,6 +132,24 @@ class BodyLimitError(MalformedBodyError):
     cause = "over_limit"
 
 
+class IrregularTableError(MalformedBodyError):
+    """A table of topics cannot be read by stretches, or not with what is known of it. Read whole it may be good."""
+
+
+class MissingLibraryError(RocketMQError):
+    """Something needs a library that is not installed; the text says how to get it.
+
+    Attributes:
+        library: The name under which it is imported.
+        extra: The extra of this package that brings it.
+    """
+
+    def __init__(self, what: str, library: str, extra: str) -> None:
+        super().__init__(f"{what} needs the library {library}: pip install 'cosmodrome[{extra}]'")
+        self.library = library
+        self.extra = extra
+
+
 class RequestRefusedError(RocketMQError):
     """A request that is answered with another code than SUCCESS.
 
@@ -180,6 +213,10 @@ class NotPermittedError(RefusedError):
     """The peer's policy forbids it."""
 
 
+class AuthenticationError(NotPermittedError):
+    """The peer does not accept the credentials, or wants some. The same request is refused again."""
+
+
 class NotReadyError(RefusedError):
     """The peer is starting, draining or busy. The same request may succeed later, or elsewhere."""
 
@@ -190,6 +227,91 @@ class NotSupportedError(RefusedError):
 
 class UnreadableAnswerError(AnswerError):
     """The body of a successful answer is not what the request asks for."""
+
+
+class StoreUnavailableError(RocketMQError):
+    """The message store accepts nothing: writing or syncing has failed, or it is closed. `reason` is one line.
+
+    Nothing of what was to be stored may be acknowledged; what of it is on disk is not known.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the message store is not available: {reason}")
+        self.reason = reason
+
+
+class ClientError(RocketMQError):
+    """A producer or consumer of ours cannot do what it was asked."""
+
+
+class MessageError(ClientError, ValueError):
+    """A message that is refused before anything is sent, or the name of a topic or a group.
+
+    `index` is its place in a batch, or None. `code` and `text` are what a broker answers.
+    """
+
+    def __init__(self, text: str, index: int | None = None, *, code: int = 13) -> None:
+        super().__init__(text if index is None else f"message {index}: {text}")
+        self.index = index
+        self.code = code
+        self.text = text
+
+
+class NoRouteError(ClientError):
+    """No NameServer knows a queue for the topic."""
+
+    def __init__(self, topic: str, text: str) -> None:
+        super().__init__(f"No route info of this topic: {topic}: {text}")
+        self.topic = topic
+
+
+class SendError(ClientError):
+    """No try to send a message brought the answer that it is stored. `__cause__` is what the last one met.
+
+    Attributes:
+        msg_id: What the message carries as UNIQ_KEY in every try, so that a consumer can tell copies.
+        brokers: The broker names that were tried, in order.
+        is_outcome_unknown: Whether a try was written and not answered: the message may be stored.
+    """
+
+    def __init__(self, text: str, msg_id: str, brokers: Sequence[str], *, is_outcome_unknown: bool) -> None:
+        super().__init__(text)
+        self.msg_id = msg_id
+        self.brokers = tuple(brokers)
+        self.is_outcome_unknown = is_outcome_unknown
+
+    @property
+    def attempts(self) -> int:
+        """How often it was tried."""
+        return len(self.brokers)
+
+
+class SendTimeoutError(SendError):
+    """The time for all tries is over."""
+
+
+class ReplyTimeoutError(ClientError):
+    """A request message was stored, and no reply came in time. `correlation_id` is what a late one would carry."""
+
+    def __init__(self, correlation_id: str, timeout_s: float) -> None:
+        super().__init__(f"no reply to request {correlation_id} in {timeout_s:g} s")
+        self.correlation_id = correlation_id
+
+
+class TransactionError(ClientError):
+    """The half message is not stored as it must be. The local transaction was not executed."""
+
+
+class PendingLimitError(ClientError):
+    """What waits for answers has reached its limit; nothing was sent."""
+
+
+class ClientClosedError(ClientError):
+    """The client is closed, or was closed before the answer came. `is_outcome_unknown`: it may have been done."""
+
+    def __init__(self, text: str, *, is_outcome_unknown: bool = False) -> None:
+        super().__init__(text)
+        self.is_outcome_unknown = is_outcome_unknown
 
 
 class OperatorError(RocketMQError):
@@ -279,6 +401,14 @@ class StorageDoubtError(StorageError):
     """A file was written and then the disk failed: a restart may find the old content or the new one."""
 
     REMARK = "the change could not be stored for certain and was not made; a restart may bring it back"
+
+
+class StoreFormatError(StorageError):
+    """Files of a message store have other sizes than the settings say, or one is missing. Nothing was changed."""
+
+
+class StoreInUseError(StorageError):
+    """Another process has the folder of a message store."""
 
 
 class AdminError(OperatorError):

@@ -12,13 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cosmodrome.errors import MalformedBodyError, MalformedFrameError, MalformedHeaderError
+from cosmodrome.namesrv.shadow import comparison
+from cosmodrome.protocol.bodies.cluster import decode_topic_list
+from cosmodrome.protocol.bodies.consumer_running_info import ConsumerRunningInfo
 from cosmodrome.protocol.bodies.data_version import decode_data_version
 from cosmodrome.protocol.bodies.register_broker import decode_register_broker_body
 from cosmodrome.protocol.bodies.route import decode_queue_datas
-from cosmodrome.protocol.command import decode_command
+from cosmodrome.protocol.command import RemotingCommand, decode_command
 from cosmodrome.protocol.frame import FrameDecoder
 from cosmodrome.protocol.header_binary import decode_header as decode_binary
 from cosmodrome.protocol.header_json import decode_header as decode_json
+from cosmodrome.protocol.json_structs import decode_body
 
 LARGER = 8
 MAY_TAKE = 4 * LARGER
@@ -36,6 +40,10 @@ def register_of_old(body: bytes) -> object:
 
 def version(body: bytes) -> object:
     return decode_data_version(body, 1)
+
+
+def running_info(body: bytes) -> object:
+    return decode_body(ConsumerRunningInfo, body)
 
 
 def wrapped(table: str) -> bytes:
@@ -61,6 +69,8 @@ SHAPES: dict[str, Callable[[int], bytes]] = {
     "quotes": lambda size: b'"' * size,
     "backslashes": lambda size: b'"' + b"\\" * size,
     "escapes": lambda size: b'"' + b"\\ud800" * (size // 6) + b'"',
+    "a text of quotes without end": lambda size: b'{"a":"' + b'\\"' * (size // 2),
+    "the same after a bare key": lambda size: b'{1:"' + b'\\"' * (size // 2),
     "blanks": lambda size: b" " * size,
     "commas": lambda size: b"[" + b"," * size,
     "comments": lambda size: b"/*" * (size // 2),
@@ -76,6 +86,13 @@ SHAPES: dict[str, Callable[[int], bytes]] = {
     "ids that are keys": lambda size: mapped(",".join(f"{n}:{n}" for n in range(size // 12))),
     "ids that are signs": lambda size: mapped("-" * size),
     "id maps without end": lambda size: b'{"currIdMap":{' + b'"currIdMap":{1' * (size // 14),
+    "keys that are objects": lambda size: (
+        b'{"mqTable":{%b}}' % b",".join(b'{"topic":"%d"}:{}' % n for n in range(size // 21))
+    ),
+    "keys without end": lambda size: b'{"mqTable":{' + b',{"topic":"' * (size // 11),
+    "keys that hold keys": lambda size: b'{"mqTable":' + b'{{"a":1}' * (size // 8),
+    "references": lambda size: b'{"a":[%b]}' % b",".join([b'{"$ref":"$.a[0]"}'] * (size // 18)),
+    "references to a list": lambda size: b'{"b":[1,2,3,4,5],"a":[%b]}' % b",".join([b'{"$ref":"$.b"}'] * (size // 16)),
     "a stream that is all stored": lambda size: zlib.compress(b"\0\0\0\2{}" + b"\0" * size, 0),
     "a stream that inflates": lambda size: zlib.compress(b"\0\0\0\2{}" + b"\0" * (size * 8), 9),
 }
@@ -84,9 +101,18 @@ DECODERS: dict[str, Callable[[bytes], object]] = {
     "register of old": register_of_old,
     "queue datas": decode_queue_datas,
     "version": version,
+    "running info": running_info,
     "JSON header": decode_json,
     "binary header": decode_binary,
 }
+ANSWER_READERS: dict[str, Callable[[bytes], object]] = {
+    "topic list": decode_topic_list,
+    "shadow": lambda body: comparison.differences(answer(body), answer(body + b" ")),
+}
+
+
+def answer(body: bytes) -> RemotingCommand:
+    return RemotingCommand(0, flag=1, body=body)
 
 
 def cpu_s(work: Callable[[bytes], object], data: bytes) -> float:
@@ -101,7 +127,7 @@ def cpu_s(work: Callable[[bytes], object], data: bytes) -> float:
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
-@pytest.mark.parametrize("decoder", DECODERS.values(), ids=DECODERS.keys())
+@pytest.mark.parametrize("decoder", [*DECODERS.values(), *ANSWER_READERS.values()], ids=[*DECODERS, *ANSWER_READERS])
 def test_f097_time_is_linear(shape: Callable[[int], bytes], decoder: Callable[[bytes], object]) -> None:
     small, large = shape(SMALL), shape(SMALL * LARGER)
 

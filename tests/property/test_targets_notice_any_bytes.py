@@ -9,6 +9,7 @@ import pytest
 from fuzz.seeds import seeds
 from fuzz.targets import TARGETS
 from fuzz.virtual_loop import NothingToDoError, VirtualLoop
+from msgspec import structs
 
 from cosmodrome.namesrv.processors.broker import BrokerProcessor
 from cosmodrome.protocol import header_binary, header_json
@@ -17,6 +18,10 @@ from cosmodrome.protocol.command import RemotingCommand, encode_command
 from cosmodrome.protocol.frame import FrameDecoder
 from cosmodrome.protocol.greeting import Greeting, recognise
 from cosmodrome.protocol.header import Header
+from cosmodrome.protocol.json_keys import object_keyed
+from cosmodrome.protocol.messages import batch, compression, properties, record
+from cosmodrome.protocol.messages.batch import BatchEntry
+from cosmodrome.protocol.messages.record import StoredMessage
 
 
 def after(function: Callable[..., Any], change: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,6 +70,19 @@ def without_a_name(config: TopicConfig, _: str) -> TopicConfig:
     return TopicConfig(topic_name="", perm=config.perm)
 
 
+def without_the_last_entry(entries: list[BatchEntry], _: bytes) -> list[BatchEntry]:
+    return entries[:-1]
+
+
+def with_the_first_of_a_name(found: dict[str, str], text: str) -> dict[str, str]:
+    first = dict(reversed([entry.split("\1") for entry in text.split("\2") if entry.count("\1") == 1]))
+    return {name: first[name] for name in found}
+
+
+def of_another_queue(records: list[StoredMessage], _: bytes) -> list[StoredMessage]:
+    return [structs.replace(record, queue_id=record.queue_id + 1) for record in records]
+
+
 MEMBER_GROUP = BrokerProcessor.get_broker_member_group
 ENCODE_BINARY = header_binary.encode_header
 WRITE = "cosmodrome.transport.connection.encode_command"
@@ -96,6 +114,24 @@ FAULTS = {
     ),
     "values are not escaped": (
         "properties_file", "cosmodrome.namesrv.properties.escape_value", lambda value: value,
+    ),
+    "records are of another queue": (
+        "store_records", "fuzz.targets.messages.decode_records", after(record.decode_records, of_another_queue),
+    ),
+    "a batch loses a message": (
+        "batch_body", "fuzz.targets.messages.decode_batch", after(batch.decode_batch, without_the_last_entry),
+    ),
+    "of two properties of a name the first counts": (
+        "message_properties", "fuzz.targets.messages.decode_properties",
+        after(properties.decode_properties, with_the_first_of_a_name),
+    ),
+    "there is no ceiling": (
+        "compressed_body", "fuzz.targets.messages.inflate",
+        lambda body, flag, _ceiling=0: compression.inflate(body, flag, 100_000),
+    ),
+    "a map with objects as keys loses an entry": (
+        "broker_bodies", "cosmodrome.protocol.json_structs.object_keyed",
+        lambda members: object_keyed(list(members)[1:]),
     ),
     "every signature fits": ("acl_signature", "hmac.compare_digest", lambda _one, _other: True),
 }  # fmt: skip

@@ -18,7 +18,8 @@ MAX_VALUES: Final = 1_000_000
 """Values in one document that is read without knowing its form; an empty object takes 21 times its text in memory.
 The largest table that fits a frame has 900,000."""
 _NUMBER_MAX_CHARACTERS: Final = 64
-_TEXT_OR_BARE_KEY: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|([{,])(-?[0-9]+)(?=:)')
+# A text that does not end is one to the end of the body: it is not looked at again from each quote in it.
+_TEXT_OR_BARE_KEY: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?|([{,])(-?[0-9]+)(?=:)')
 _PLACE: Final = re.compile(r"\(byte ([0-9]+)\)$")
 _NUMBER_TEXT: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 _INT32_RANGE: Final = range(-(2**31), 2**31)

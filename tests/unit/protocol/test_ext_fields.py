@@ -2,10 +2,18 @@
 
 from dataclasses import dataclass, field
 
+import msgspec
 import pytest
 
 from cosmodrome.errors import RequestRefusedError
-from cosmodrome.protocol.ext_fields import decode_ext_fields, encode_ext_fields, require, wire_name
+from cosmodrome.protocol.ext_fields import (
+    HeaderFields,
+    Int32,
+    decode_ext_fields,
+    encode_ext_fields,
+    require,
+    wire_name,
+)
 from cosmodrome.protocol.headers import broker, kv_config, route, topic
 
 
@@ -85,3 +93,22 @@ def test_every_header_of_the_protocol_survives() -> None:
 def _value(kind: type, name: str) -> object:
     written = str(kind.__dataclass_fields__[name].type)  # type: ignore[attr-defined]  # a dataclass
     return {"str": "x", "int": 7, "bool": True}[written.removesuffix(" | None")]
+
+
+class ExampleStruct(HeaderFields, frozen=True, kw_only=True):
+    broker_name: str | None = None
+    broker_id: int | None = None
+    queue_id: Int32 | None = None
+    is_on: bool | None = None
+    zone_name: str | None = msgspec.field(default=None, name="__ZONE_NAME")
+
+
+def test_structs_are_read_and_written_as_dataclasses_are() -> None:
+    header = ExampleStruct(broker_name="a", broker_id=2**40, queue_id=-3, is_on=False, zone_name="z")
+    fields = {"brokerName": "a", "brokerId": str(2**40), "queueId": "-3", "isOn": "false", "__ZONE_NAME": "z"}
+
+    assert encode_ext_fields(header) == fields
+    assert decode_ext_fields(ExampleStruct, fields) == header
+    assert decode_ext_fields(ExampleStruct, {"queueId": str(2**31), "brokerId": "x"}) == ExampleStruct()
+    with pytest.raises(RequestRefusedError, match="<__ZONE_NAME>"):
+        require(ExampleStruct(broker_name="a"), "broker_name", "zone_name")

@@ -31,7 +31,7 @@ _JAVA_EXCEPTION: Final = re.compile(r"[a-z]\w*(\.\w+)+(Exception|Error)\b")
 
 _MAY_HOLD_BARE_KEYS: Final = re.compile(rb"[{,]-?[0-9]+:")
 _UP_TO_A_BARE_KEY: Final = re.compile(
-    rb"""((?:[^"{,]++|"(?:[^"\\]++|\\.)*+"|[{,](?!-?[0-9]+:))*+)(?:([{,])(-?[0-9]++)(?=:))?""", re.DOTALL
+    rb"""((?:[^"{,]++|"(?:[^"\\]++|\\.)*+"?|[{,](?!-?[0-9]+:))*+)(?:([{,])(-?[0-9]++)(?=:))?""", re.DOTALL
 )
 
 

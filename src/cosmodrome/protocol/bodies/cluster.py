@@ -1,4 +1,4 @@
-"""Listings: ClusterInfo, BrokerMemberGroup, TopicList, KVTable.
+"""Listings: ClusterInfo, BrokerMemberGroup, TopicList, GroupList, KVTable.
 
 Owns: their JSON forms.
 Must not know: where their content comes from.
@@ -83,6 +83,11 @@ def encode_topic_list(topics: Iterable[str], broker_addr: str | None = None) -> 
 def encode_kv_table(table: Mapping[str, str]) -> bytes:
     """Write a KVTable."""
     return encode_json({"table": table})
+
+
+def encode_group_list(groups: Iterable[str]) -> bytes:
+    """Write a GroupList, a broker's answer."""
+    return encode_json({"groupList": list(groups)})
 
 
 def decode_cluster_info(body: bytes) -> ClusterInfo:
