@@ -21,7 +21,10 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
     "protocol": ("errors",),
     "store": ("protocol", "errors", "durable_file"),
     "transport": ("protocol", "errors"),
-    "client": ("transport", "protocol", "errors"),
+    "client": ("transport", "protocol", "errors", "durable_file"),
+    "sync": ("client", "namesrv", "protocol", "errors"),
+    "broker.processors": ("broker", "store", "transport", "protocol", "errors"),
+    "broker": ("store", "client", "transport", "protocol", "errors", "durable_file"),
     "admin": ("client", "transport", "protocol", "errors", "durable_file"),
     "namesrv.events": (),
     "namesrv.counters": (),
@@ -32,13 +35,14 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
     "namesrv.memory": (),
     "namesrv.port_owner": (),
     "namesrv.properties": ("errors",),
+    "namesrv.registration_digest": ("protocol",),
     "namesrv.config_keys": ("protocol",),
     "namesrv.config_java": ("namesrv.config_keys", "protocol"),
     "namesrv.config_limits": ("namesrv.config_java", "namesrv.config_keys", "namesrv.kv_limits", "protocol"),
     "namesrv.config": ("namesrv.config_limits", "namesrv.config_keys", "namesrv.properties", "protocol", "errors"),
     "namesrv.processors": (
         "namesrv.routing", "namesrv.events", "namesrv.kv_config", "namesrv.live_config", "namesrv.config",
-        "namesrv.config_keys", "namesrv.properties", "transport", "protocol", "errors",
+        "namesrv.config_keys", "namesrv.properties", "namesrv.registration_digest", "transport", "protocol", "errors",
     ),
     "namesrv.server": ("namesrv", "transport", "protocol", "errors"),
     "namesrv": ("namesrv", "client", "transport", "protocol", "errors", "durable_file"),
@@ -49,7 +53,7 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
 
 # Where a library may be imported; elsewhere it would spread.
 LIBRARIES: Final[dict[str, tuple[str, ...]]] = {
-    "msgspec": ("protocol", "namesrv", "admin", "client", "cli"),
+    "msgspec": ("protocol", "namesrv", "admin", "client", "broker", "cli"),
     "click": ("cli",),
     "uvloop": ("cli",),
     "javaproperties": ("namesrv.properties", "client"),
@@ -144,18 +148,19 @@ def test_the_protocol_and_the_tables_are_pure(module: str) -> None:
 
 
 def test_the_server_is_imported_by_no_part_of_it() -> None:
-    """What is put together does not know what puts it together; the command line alone sees the whole."""
+    """What is put together does not know what puts it together: the command line, and what programs use, see the whole."""
     users = {name for name, tree in MODULES.items() if "namesrv.server" in own(tree)}
 
-    assert all(is_in(name, "cli") for name in users), users
+    assert all(is_in(name, "cli") or name == "namesrv.in_process" for name in users), users
 
 
 def test_processors_do_not_know_each_other() -> None:
-    families = [name for name in MODULES if name.startswith("namesrv.processors.")]
+    for package in ("namesrv.processors", "broker.processors"):
+        families = [name for name in MODULES if name.startswith(f"{package}.")]
 
-    assert families
-    for name in families:
-        assert not {other for other in own(MODULES[name]) if is_in(other, "namesrv.processors")}
+        assert families
+        for name in families:
+            assert not {other for other in own(MODULES[name]) if is_in(other, package)}
 
 
 def test_there_are_no_cycles() -> None:
@@ -182,7 +187,7 @@ def test_every_module_has_a_docstring(module: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [name for name in MODULES if name.split(".")[0] in ("protocol", "transport", "namesrv")]
+    "module", [name for name in MODULES if name.split(".")[0] in ("protocol", "transport", "namesrv", "broker")]
 )
 def test_modules_of_the_core_say_what_they_own_and_must_not_know(module: str) -> None:
     """But packages, and modules that are a list of headers."""

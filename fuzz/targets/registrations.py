@@ -1,20 +1,29 @@
 """Bodies of REGISTER_BROKER in all their forms."""
 
+import hashlib
 import zlib
 from typing import Any, Final
 from unittest import mock
 
 from tests.support import wire
 
-from cosmodrome.errors import MalformedBodyError
+from cosmodrome.errors import IrregularTableError, MalformedBodyError
 from cosmodrome.protocol.bodies import json_table, register_broker
-from cosmodrome.protocol.bodies.register_broker import RegisterBrokerBody, decode_register_broker_body
+from cosmodrome.protocol.bodies.register_broker import (
+    RegisterBrokerBody,
+    decode_register_broker_body,
+    is_json_body,
+    outlined_body_in_slices,
+)
 from cosmodrome.protocol.bodies.route import QueueData, TopicQueueMappingInfo, TopicRouteData, encode_topic_route
-from cosmodrome.protocol.bodies.topic_config import TopicConfig, TopicTable
+from cosmodrome.protocol.bodies.table_outline import outline_in_slices
+from cosmodrome.protocol.bodies.topic_config import TopicConfig, TopicTable, shape_of
 from cosmodrome.protocol.json_dialects import JsonDialect
+from cosmodrome.protocol.slices import at_once
 from fuzz.script import Script
 from fuzz.values import item_count, text_size
 
+_KEYED: Final = hashlib.blake2b(b"of this process")
 _NOW_MS: Final = 1_800_000_000_000
 _VERSIONS: Final = (513, 401, 37, 36, 0, -1)
 _INT32: Final = range(-(2**31), 2**31)
@@ -37,6 +46,8 @@ def registration_body(data: bytes) -> None:
     if mode & 0x0C == 0x0C:
         with mock.patch.multiple(json_table, SHORT_BYTES=0, PIECE_BYTES=1 + (mode >> 4) * 8):
             assert _read(body, version, is_compressed=is_compressed) == read, "read in pieces it is another"
+            if is_json_body(body, version, is_compressed=is_compressed):
+                _check_stretches(body, read)
     if read is not None:
         _check(read, max(len(content), _inflated_size(body)))
         _check_again(read)
@@ -58,6 +69,36 @@ def _check_tolerant_way(body: bytes, version: int, read: RegisterBrokerBody | No
         assert read is None or any(reason in str(error) for reason in _NOT_LENIENT), error
         return
     assert read == tolerant
+
+
+def _check_stretches(body: bytes, read: RegisterBrokerBody | None) -> None:
+    """Read by stretches it is the same body, unless it is irregular; and all of it is known the next time."""
+    outline = at_once(outline_in_slices(body, (), _KEYED))
+    if outline is None:
+        return
+    try:
+        around = at_once(outlined_body_in_slices(body, outline, None))
+        table = around.table.written
+        stretches = list(table or ())
+    except IrregularTableError:
+        return
+    except MalformedBodyError:
+        assert read is None
+        return
+    names = [name for stretch in stretches for name in stretch.names]
+    if len(set(names)) < len(names):
+        return
+    assert table is not None
+    assert read is not None
+    shapes = [shape for stretch in stretches for shape in stretch.shapes or ()]
+    configs = read.table.topic_configs
+    assert (names, shapes) == (list(configs), list(map(shape_of, configs.values())))
+    assert around.filter_servers == read.filter_servers
+    assert around.table.topic_queue_mapping_infos == read.table.topic_queue_mapping_infos
+    known = table.known_with([stretch.names for stretch in stretches])
+    again = at_once(outline_in_slices(body, known, _KEYED))
+    assert again is not None
+    assert [one.known for one in again.stretches] == list(known) or not known
 
 
 def _inflated_size(body: bytes) -> int:

@@ -33,6 +33,7 @@
     │   ├── ReplyTimeoutError      the request was sent, and no reply came in time
     │   ├── TransactionError       the half message is not stored as it must be; nothing was executed
     │   ├── PendingLimitError      too much waits for answers already
+    │   ├── BrokersFailedError     some of several servers did not do what all were asked
     │   └── ClientClosedError
     └── OperatorError              something a person must put right; has an id, a reason, an advice, an exit code
         ├── ConfigError            NS-CONFIG
@@ -48,7 +49,7 @@
 Our own misuse raises ValueError, TypeError or AssertionError.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 
@@ -304,6 +305,21 @@ class TransactionError(ClientError):
 
 class PendingLimitError(ClientError):
     """What waits for answers has reached its limit; nothing was sent."""
+
+
+class BrokersFailedError(ClientError):
+    """Several servers were asked, and some of them, or all, failed. The text names each, with its reason.
+
+    Attributes:
+        failures: What went wrong, by the server that was asked.
+        done: The servers that did what was asked.
+    """
+
+    def __init__(self, what: str, failures: Mapping[str, RocketMQError], done: Sequence[str] = ()) -> None:
+        each = "; ".join(f"{name}: {error}" for name, error in failures.items())
+        super().__init__(f"{what}: {each}" + (f" (done at {', '.join(done)})" if done else ""))
+        self.failures = dict(failures)
+        self.done = tuple(done)
 
 
 class ClientClosedError(ClientError):

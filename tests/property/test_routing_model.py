@@ -1,5 +1,6 @@
 """After any history the tables say what a slow, obvious model says."""
 
+from collections import Counter
 from typing import Any
 
 from hypothesis import settings
@@ -10,6 +11,7 @@ from tests.support.model import Model, Notice
 
 from cosmodrome.namesrv.routing.broker_live import BrokerKey
 from cosmodrome.namesrv.routing.effects import ConnectionId, Effects
+from cosmodrome.namesrv.routing.encoded_routes import PLACE_BYTES
 from cosmodrome.namesrv.routing.listings import Listing, ListingKind
 from cosmodrome.namesrv.routing.reader import FLAG_UNIT, FLAG_UNIT_SUB, TableOptions
 from cosmodrome.namesrv.routing.registration import (
@@ -391,7 +393,9 @@ class Histories(RuleBasedStateMachine):
     def kept_routes_are_counted(self) -> None:
         kept = self.tables._encoded
         bodies = [entry.body for entries in kept._entries for entry in entries.values()]
-        assert kept.size_bytes == sum(map(len, bodies))
+        assert kept.size_bytes == sum(map(len, set(bodies))) + PLACE_BYTES * len(bodies)
+        assert {body: shared.users for body, shared in kept._shared.items()} == Counter(bodies)
+        assert all(body is kept._shared[body].body for body in bodies), "one object for each"
 
 
 def _from(said: BrokerRegistration, connection: int) -> BrokerRegistration:

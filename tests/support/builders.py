@@ -40,6 +40,7 @@ from cosmodrome.protocol.bodies.topic_config import TopicConfig, TopicTable
 from cosmodrome.protocol.command import RemotingCommand
 from cosmodrome.transport.connection import Connection
 from cosmodrome.transport.dispatch import Answer, Dispatcher, Peer
+from cosmodrome.transport.read_budget import ReadBudget
 
 T = TypeVar("T")
 
@@ -294,6 +295,8 @@ class Owner:
     errors: list[ProtocolError] = field(default_factory=list)
     proofs: list[bool] = field(default_factory=list)
     stalled: list[Connection] = field(default_factory=list)
+    responses: list[RemotingCommand] = field(default_factory=list)
+    reads: ReadBudget = field(default_factory=ReadBudget)
 
     def dispatch(self, request: RemotingCommand, peer: Peer) -> Answer:
         self.requests.append(request)
@@ -316,6 +319,9 @@ class Owner:
 
     def proven(self, connection: Connection) -> None:
         self.proofs.append(True)
+
+    def response_received(self, connection: Connection, response: RemotingCommand) -> None:
+        self.responses.append(response)
 
     def writing_paused(self, connection: Connection) -> None:
         self.stalled.append(connection)

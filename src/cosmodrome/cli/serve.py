@@ -23,6 +23,7 @@ from cosmodrome.namesrv.config_file import LoadedConfig
 from cosmodrome.namesrv.events import Publish, UncleanEnd
 from cosmodrome.namesrv.live_config import ReadAgain
 from cosmodrome.namesrv.logs import LineWriter
+from cosmodrome.namesrv.memory import settle
 
 _LOG = logging.getLogger(__name__)
 
@@ -150,6 +151,7 @@ async def _serve(server: Server, announcer: Announcer, read_config: ReadAgain) -
     await server.start()
     reason = "failed"
     try:
+        settle()
         announcer.ready(server.address)
         reloading.begin()
         reason = (await signalled).name

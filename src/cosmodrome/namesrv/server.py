@@ -52,6 +52,7 @@ from cosmodrome.namesrv.shadow.tally import Report
 from cosmodrome.namesrv.stored_files import StoredFiles
 from cosmodrome.namesrv.tls_settings import ServerTls, client_tls
 from cosmodrome.namesrv.turns import Turns
+from cosmodrome.protocol.bodies.route import TopicRouteData
 from cosmodrome.transport.client import RemotingClient
 from cosmodrome.transport.dispatch import INTERNAL, STORAGE, Dispatcher, Fault, Peer
 from cosmodrome.transport.server import RemotingServer
@@ -206,6 +207,10 @@ class NameServer:
     def shadow_report(self) -> Report | None:
         """Give what shadow mode has found so far; None without it, and before the start."""
         return None if self._shadow is None else self._shadow.report()
+
+    def topic_route(self, topic: str) -> TopicRouteData | None:
+        """Give the route of a topic as it is now, or None."""
+        return self._tables.read.topic_route(topic)
 
     async def __aenter__(self) -> Self:
         await self.start()

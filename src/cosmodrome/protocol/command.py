@@ -5,12 +5,17 @@ Must not know: what a code means; the layout of a header (header_json.py, header
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 from cosmodrome.protocol import header_binary, header_json
 from cosmodrome.protocol.codes import FLAG_ONEWAY, FLAG_RESPONSE, LanguageCode, SerializeType
 from cosmodrome.protocol.frame import Frame, encode_frame
 from cosmodrome.protocol.header import Header
 from cosmodrome.protocol.versions import SERVER_VERSION
+
+
+_JSON: Final = SerializeType.JSON
+"""Here, because looking up a member of an enumeration costs as much as a call."""
 
 
 class RemotingCommand(Header, frozen=True, gc=False):
@@ -74,8 +79,9 @@ def decode_command(frame: Frame) -> RemotingCommand:
     Raises:
         MalformedHeaderError: The header is not what its type byte says. Close the connection.
     """
-    codec = header_json if frame.serialize_type is SerializeType.JSON else header_binary
-    header = codec.decode_header(frame.header)
+    if frame.serialize_type is _JSON:
+        return RemotingCommand(*header_json.decode_values(frame.header), frame.body, _JSON)
+    header = header_binary.decode_header(frame.header)
     return RemotingCommand(
         header.code,
         header.opaque,

@@ -5,6 +5,7 @@ Must not know: what a header or a body means (command.py); where bytes come from
 """
 
 import struct
+from io import BytesIO
 from typing import Final
 
 import msgspec
@@ -23,6 +24,8 @@ _LENGTHS: Final = struct.Struct(">iI")
 _WORD_BYTES: Final = 4
 _HEADER_LENGTH_MASK: Final = 0xFFFFFF
 _SERIALIZE_TYPE_SHIFT: Final = 24
+LONG_BODY_BYTES: Final = 256 * 1024
+"""A body from which on it pays to collect it where it stays."""
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
@@ -36,13 +39,45 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 _SERIALIZE_TYPES: Final = {int(member): member for member in SerializeType}
 
 
+class _LongFrame:
+    """A frame of which the header is here. Its body is copied once, and is proportional to what was received."""
+
+    __slots__ = ("_body", "_header", "_missing_bytes", "_serialize_type", "surplus")
+
+    def __init__(self, serialize_type: SerializeType, header: bytes, body_bytes: int) -> None:
+        self._serialize_type = serialize_type
+        self._header = header
+        self._body = BytesIO()
+        self._missing_bytes = body_bytes
+        self.surplus = b""
+        """What came after it."""
+
+    @property
+    def received_bytes(self) -> int:
+        return 2 * _WORD_BYTES + len(self._header) + self._body.tell() + len(self.surplus)
+
+    def feed(self, data: bytes) -> None:
+        if len(data) <= self._missing_bytes:
+            self._missing_bytes -= len(data)
+            self._body.write(data)
+            return
+        with memoryview(data) as view:
+            self._body.write(view[: self._missing_bytes])
+        self.surplus += data[self._missing_bytes :]
+        self._missing_bytes = 0
+
+    def frame(self) -> Frame | None:
+        """Give it once it is whole."""
+        return None if self._missing_bytes else Frame(self._serialize_type, self._header, self._body.getvalue())
+
+
 class FrameDecoder:
     """Turn received bytes into frames, however the bytes were split.
 
     Memory held is what was received and not yet taken, never what a length field promises.
     """
 
-    __slots__ = ("_buffer", "_max_frame_bytes", "_max_header_bytes", "_offset")
+    __slots__ = ("_buffer", "_long", "_max_frame_bytes", "_max_header_bytes", "_offset")
 
     def __init__(
         self, max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES, max_header_bytes: int = DEFAULT_MAX_HEADER_BYTES
@@ -51,15 +86,20 @@ class FrameDecoder:
         self._max_header_bytes = max_header_bytes
         self._buffer: bytes | bytearray = b""
         self._offset = 0
+        self._long: _LongFrame | None = None
+        """While there is one the buffer is empty."""
 
     @property
     def buffered_bytes(self) -> int:
         """How many received bytes wait for the rest of their frame, or to be taken."""
-        return len(self._buffer) - self._offset
+        return len(self._buffer) - self._offset if self._long is None else self._long.received_bytes
 
     def feed(self, data: bytes) -> None:
         """Accept bytes in arrival order."""
         if self._offset == len(self._buffer):
+            if self._long is not None:
+                self._long.feed(data)
+                return
             self._buffer = data
         elif isinstance(self._buffer, bytearray):
             del self._buffer[: self._offset]
@@ -80,7 +120,7 @@ class FrameDecoder:
         """
         buffer, start = self._buffer, self._offset
         if not buffer:
-            return None
+            return None if self._long is None else self._take_long(self._long)
         available = len(buffer) - start
         if available < 2 * _WORD_BYTES:
             if available >= _WORD_BYTES:
@@ -96,11 +136,12 @@ class FrameDecoder:
             raise MalformedFrameError(f"bad header length {header_length} in a frame of {length} bytes")
         if header_length > self._max_header_bytes:
             raise HeaderTooLargeError(header_length, self._max_header_bytes)
-        if available < length + _WORD_BYTES:
-            return None
         header_start = start + 2 * _WORD_BYTES
         body_start = header_start + header_length
         end = start + _WORD_BYTES + length
+        if available < length + _WORD_BYTES:
+            self._collect(serialize_type, header_start, body_start, end)
+            return None
         if end == len(buffer):  # what was a big frame is not kept until the peer's next one
             self._buffer, self._offset = b"", 0
         else:
@@ -109,6 +150,22 @@ class FrameDecoder:
             return Frame(serialize_type, buffer[header_start:body_start], buffer[body_start:end])
         with memoryview(buffer) as view:
             return Frame(serialize_type, bytes(view[header_start:body_start]), bytes(view[body_start:end]))
+
+    def _collect(self, serialize_type: SerializeType, header_start: int, body_start: int, end: int) -> None:
+        """Take a frame with a long body out of the buffer as soon as its header is whole; the rest goes to it."""
+        buffer = self._buffer
+        if end - body_start < LONG_BODY_BYTES or body_start > len(buffer):
+            return
+        begun = _LongFrame(serialize_type, bytes(buffer[header_start:body_start]), end - body_start)
+        with memoryview(buffer) as view:
+            begun.feed(bytes(view[body_start:]))
+        self._buffer, self._offset, self._long = b"", 0, begun
+
+    def _take_long(self, begun: _LongFrame) -> Frame | None:
+        frame = begun.frame()
+        if frame is not None:
+            self._buffer, self._long = begun.surplus, None
+        return frame
 
     def _check_length(self, length: int) -> None:
         if length < _WORD_BYTES:

@@ -29,6 +29,9 @@ class _UsualHeader(msgspec.Struct, rename="camel", gc=False):
     ext_fields: Annotated[dict[str, str | None], msgspec.Meta(max_length=MAX_FIELDS)] | None = None
 
 
+Values = tuple[int, int, int, int, LanguageCode | None, str | None, Mapping[str, str | None] | None]
+"""What Header and RemotingCommand begin with."""
+
 _decode_usual: Final = msgspec.json.Decoder(_UsualHeader).decode
 _encode_text: Final = msgspec.json.Encoder().encode
 _LANGUAGE_NAMES: Final = {member: member.name.encode("ascii") for member in LanguageCode} | {None: b"OTHER"}
@@ -42,11 +45,16 @@ def decode_header(data: bytes) -> Header:
     Raises:
         MalformedHeaderError: Not a JSON object, a number outside int32, or more than MAX_FIELDS fields.
     """
+    return Header(*decode_values(data))
+
+
+def decode_values(data: bytes) -> Values:
+    """Read a header into the values of a Header, in their order. As decode_header."""
     try:
         usual = _decode_usual(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _decode_tolerantly(data)
-    return Header(
+        return msgspec.structs.astuple(_decode_tolerantly(data))
+    return (
         usual.code,
         usual.opaque,
         usual.flag,

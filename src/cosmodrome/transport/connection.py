@@ -14,10 +14,11 @@ from cosmodrome.errors import GreetingRefusedError, PeerLimitError, ProtocolErro
 from cosmodrome.protocol.codes import ResponseCode
 from cosmodrome.protocol.command import RemotingCommand, decode_command, encode_command, response_to
 from cosmodrome.protocol.frame import DEFAULT_MAX_FRAME_BYTES, DEFAULT_MAX_HEADER_BYTES, FrameDecoder
-from cosmodrome.transport.dispatch import Answer, Peer
+from cosmodrome.transport.dispatch import LATER, Answer, Peer
 from cosmodrome.transport.entrance import Entrance, EntrancePolicy
 from cosmodrome.transport.limits import PeerLimits
 from cosmodrome.transport.presence import Presence, presence_of
+from cosmodrome.transport.read_budget import ReadBudget
 from cosmodrome.transport.sockets import format_address, reset_when_closed, set_socket_options
 
 logger = logging.getLogger(__name__)
@@ -25,6 +26,10 @@ logger = logging.getLogger(__name__)
 _FLUSH_BYTES: Final = 64 * 1024
 BURST_FRAMES: Final = 32
 """Requests of one peer that are answered before others have their turn: about a millisecond."""
+_BIG_READ_BYTES: Final = 64 * 1024
+"""A piece that only comes when more waits to be read."""
+_LONG_READ_BYTES: Final = 1024 * 1024
+"""So much of a frame is read before others have their turn: about a millisecond."""
 _CLOSE_TIMEOUT_S: Final = 5.0
 _LONGEST_REMARK: Final = 1000
 
@@ -44,6 +49,10 @@ class ConnectionOptions:
 
 class ConnectionOwner(Protocol):
     """What a connection needs of its server."""
+
+    @property
+    def reads(self) -> ReadBudget:
+        """How much all connections may answer before others have their turn."""
 
     def dispatch(self, request: RemotingCommand, peer: Peer) -> Answer:
         """Answer a request."""
@@ -66,6 +75,9 @@ class ConnectionOwner(Protocol):
     def proven(self, connection: "Connection") -> None:
         """Take note that a peer has sent its first request that is served."""
 
+    def response_received(self, connection: "Connection", response: RemotingCommand) -> None:
+        """Take what a peer answers to what was sent to it."""
+
     def writing_paused(self, connection: "Connection") -> None:
         """Take note that a peer does not take its answers."""
 
@@ -74,7 +86,7 @@ class ConnectionOwner(Protocol):
 
 
 class Connection(asyncio.Protocol):
-    """Requests of one peer, answered in the order in which they came.
+    """Requests of one peer, answered in the order in which they came, but for those that are answered LATER.
 
     While the peer does not read, nothing more is read from it and nothing more is answered: what it costs is
     the transport's high-water mark, one burst of answers (64 KiB and one answer), and what it had sent by then.
@@ -88,12 +100,15 @@ class Connection(asyncio.Protocol):
         "_entrance",
         "_has_peer_finished",
         "_is_closing",
+        "_is_held",
         "_is_paused",
         "_is_proven",
         "_options",
+        "_out",
         "_owner",
         "_pace_base",
         "_pace_since_s",
+        "_reads",
         "_task",
         "_transport",
         "entering_since_s",
@@ -109,7 +124,10 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._clock: Callable[[], float] = asyncio.get_running_loop().time
         self._task: asyncio.Task[None] | None = None
+        self._out: list[bytes] = []
         self._closing: asyncio.TimerHandle | None = None
+        self._reads = owner.reads
+        self._is_held = False
         self._is_paused = False
         self._is_closing = False
         self._is_proven = False
@@ -156,8 +174,24 @@ class Connection(asyncio.Protocol):
             if not self._is_proven:
                 self._owner.still_unproven(self)
             self._decoder.feed(data)
-            if self._task is None and not self._is_paused:
+            if self._is_held:
+                if self._transport is not None:  # more than one read is not kept
+                    self._transport.pause_reading()
+            elif self._task is None and not self._is_paused:
+                self._reads.left -= 1
+                if self._reads.left < 0:
+                    self._is_held = True
+                    self._reads.hold(self)
+                    return
                 self._answer_frames()
+                if len(data) >= _BIG_READ_BYTES and self._task is None:
+                    self._let_others(len(data))
+
+    def _let_others(self, read_bytes: int) -> None:
+        """Let others have their turn if these last bytes of a long frame that is not whole completed a part of it."""
+        begun = self._decoder.buffered_bytes
+        if begun >= _LONG_READ_BYTES and begun % _LONG_READ_BYTES < read_bytes:
+            self._hold_back(self._rest_of_burst())
 
     def _let_in(self, entrance: Entrance, data: bytes, now_s: float) -> bytes:
         """Pass bytes through the layers below the frames, and give what is for the frames."""
@@ -197,17 +231,27 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Close our side too, once what the peer asked is answered and sent."""
         self._has_peer_finished = True
-        return self._task is not None or self._is_paused
+        return self._task is not None or self._is_paused or self._is_held
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End: nothing can be sent any more."""
         self._is_closing = True
         self._transport = None
+        self._out.clear()
         if self._closing is not None:
             self._closing.cancel()
         if exc is not None:
             logger.debug("connection of %s broke: %s", self.peer.address, exc)
         self._owner.connection_lost(self)
+
+    def answer_held(self) -> None:
+        """Answer what came when it was the turn of others."""
+        self._is_held = False
+        if self._is_closing:
+            return
+        if self._task is None and not self._is_paused:
+            self._answer_frames()
+        self._go_on()
 
     def pause_writing(self) -> None:
         """Stop reading: the peer does not take its answers."""
@@ -229,6 +273,22 @@ class Connection(asyncio.Protocol):
             self._answer_frames()
         self._go_on()
 
+    def send(self, command: RemotingCommand) -> None:
+        """Send a request of ours, or an answer that was to come later, with all others of this turn of the loop.
+
+        Dropped when the connection is closing.
+        """
+        if self._transport is None or self._is_closing:
+            return
+        if not self._out:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._out.append(self._encode(command, command))
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the peer takes what it is sent."""
+        return self._transport is not None and not self._is_paused and not self._is_closing
+
     def close(self) -> None:
         """Close after what was answered is sent; a peer that does not take it within seconds is reset."""
         if self._is_closing or self._transport is None:
@@ -237,6 +297,7 @@ class Connection(asyncio.Protocol):
         if self._transport.get_write_buffer_size() > 0 and self._is_paused:
             self.reset()
             return
+        self._flush()
         if self._entrance is not None:
             self._send(self._entrance.close())
         self._transport.close()
@@ -336,9 +397,11 @@ class Connection(asyncio.Protocol):
             self._is_proven = True
             self._owner.proven(self)
         if request.is_response:
-            logger.debug("response %d of %s answers nothing that we asked", request.opaque, self.peer.address)
+            self._owner.response_received(self, request)
             return None
         answer = self._owner.dispatch(request, self.peer)
+        if answer is LATER:
+            return None
         if not isinstance(answer, RemotingCommand):
             self._hold_back(self._finish(answer, request))
             return None
@@ -390,12 +453,20 @@ class Connection(asyncio.Protocol):
 
     def _go_on(self) -> None:
         """Read again, or close if the peer has said all it wanted to, unless something still holds us back."""
-        if self._transport is None or self._task is not None or self._is_paused or self._is_closing:
+        if self._transport is None or self._task is not None or self._is_paused or self._is_held or self._is_closing:
             return
         if self._has_peer_finished:
             self.close()
         else:
             self._transport.resume_reading()
+
+    def _flush(self) -> None:
+        out, self._out = self._out, []
+        if out and self._transport is not None:
+            if self._is_paused:
+                self._pace_base += sum(map(len, out))
+            self.last_active_s = self._clock()
+            self._write(out)
 
     def _write(self, answers: list[bytes]) -> None:
         if not answers:

@@ -41,7 +41,10 @@ class Peer(NamedTuple):
 
 Answer = RemotingCommand | Awaitable[RemotingCommand]
 Processor = Callable[[RemotingCommand, Peer], Answer]
-"""A processor answers at once, or gives something to wait for; it refuses by raising."""
+"""A processor answers at once, or gives something to wait for, or LATER; it refuses by raising."""
+
+LATER: Final = RemotingCommand(-1)
+"""What a processor gives that sends its answer itself (RemotingServer.send), or none. Other requests go on meanwhile."""
 
 GO_AWAY_REMARK: Final = "please go away"
 LONGEST_REMARK: Final = 200
@@ -69,6 +72,10 @@ class Dispatcher:
         self._processors = dict(processors)
         self.on_fault: Callable[[Fault], None] = lambda _: None
         self.is_draining = False
+
+    def serve(self, processors: Mapping[int, Processor]) -> None:
+        """Serve these too, from now on."""
+        self._processors.update(processors)
 
     def serves(self, code: int) -> bool:
         """Whether there is a processor for requests of this code."""
@@ -129,7 +136,9 @@ def _forget_frames(error: BaseException | None) -> None:
     The future of a waiting request holds the error, whose frames hold the future: it would stay until cycles are
     looked for, which may be after hundreds of such bodies.
     """
-    while error is not None:
+    seen = set[int]()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))  # one that was raised from itself is its own cause
         error.__traceback__ = None
         error = error.__cause__ or error.__context__
 

@@ -21,6 +21,7 @@ from cosmodrome.transport.limits import Census, PeerLimits
 from cosmodrome.transport.listening import bind_error, listening_socket
 from cosmodrome.transport.pauses import PauseWatch
 from cosmodrome.transport.presence import Presence
+from cosmodrome.transport.read_budget import ReadBudget
 from cosmodrome.transport.sockets import format_address, reset_when_closed
 
 logger = logging.getLogger(__name__)
@@ -70,6 +71,9 @@ class RemotingServer:
         self.dispatcher = dispatcher
         self.refusals: Counter[str] = Counter()
         """How many peers were not let in, or sent away, by cause."""
+        self.on_response: Callable[[Peer, RemotingCommand], None] = _ignore_response
+        """Given the answers of peers to what was sent to them."""
+        self.reads = ReadBudget()
         self.released_bytes = 0
         """About how much memory of connections that ended has come free since the start."""
         self.pauses = PauseWatch()
@@ -81,6 +85,7 @@ class RemotingServer:
         self._on_refused = on_refused
         self._on_exhausted = on_exhausted
         self._descriptor_limit: int | None = None
+        self._socket: socket.socket | None = None
         self._acceptor: Acceptor | None = None
         self._opening: set[asyncio.Task[None]] = set()
         self._census = Census(options.limits)
@@ -105,19 +110,33 @@ class RemotingServer:
         """Close connections that are silent for this long, from now on; 0 closes none."""
         self._max_idle_s = seconds
 
+    def bind(self) -> socket.socket:
+        """Take the address, before the start if it must be known earlier; who connects is refused until then.
+
+        Raises:
+            BindError: It could not be had; the cause is the system's error.
+        """
+        options = self._options
+        try:
+            self._socket = listening_socket(options.host, options.port)
+        except OSError as error:
+            raise bind_error(options.host, options.port, error) from error
+        self._address = _bound_address(options, self._socket.getsockname())
+        return self._socket
+
     async def start(self) -> None:
         """Listen.
 
         Raises:
             BindError: The socket could not be opened; the cause is the system's error.
         """
-        options = self._options
+        sock = self._socket or self.bind()
+        self._socket = None
         try:
-            sock = listening_socket(options.host, options.port)
-            sock.listen(options.backlog)
+            sock.listen(self._options.backlog)
         except OSError as error:
-            raise bind_error(options.host, options.port, error) from error
-        self._address = _bound_address(options, sock.getsockname())
+            sock.close()
+            raise bind_error(self._options.host, self._options.port, error) from error
         self._acceptor = Acceptor(sock, self._accepted, self._descriptors_exhausted)
         await _use_a_stream()
         limit = self._descriptor_limit = raise_descriptor_limit()
@@ -128,6 +147,9 @@ class RemotingServer:
 
     async def stop_listening(self) -> None:
         """Accept nobody any more; open connections go on."""
+        bound, self._socket = self._socket, None
+        if bound is not None:
+            bound.close()
         acceptor, self._acceptor = self._acceptor, None
         if acceptor is not None:
             await acceptor.stop()
@@ -166,6 +188,19 @@ class RemotingServer:
         connection = self._connections.get(connection_id)
         if connection is not None:
             connection.close()
+
+    def send(self, connection_id: int, command: RemotingCommand) -> bool:
+        """Send a request of ours, or an answer that was to come later; tell whether the connection is still there."""
+        connection = self._connections.get(connection_id)
+        if connection is None:
+            return False
+        connection.send(command)
+        return True
+
+    def is_writable(self, connection_id: int) -> bool:
+        """Whether the peer of a connection takes what it is sent."""
+        connection = self._connections.get(connection_id)
+        return connection is not None and connection.is_writable
 
     def presence(self, connection_id: int) -> Presence:
         """Whether the peer of a connection still waits for its answers."""
@@ -209,6 +244,10 @@ class RemotingServer:
     def proven(self, connection: Connection) -> None:
         """Take note that a peer has sent its first request that is served (ConnectionOwner)."""
         self._census.proven(connection.peer.connection_id)
+
+    def response_received(self, connection: Connection, response: RemotingCommand) -> None:
+        """Pass on what a peer answers (ConnectionOwner)."""
+        self.on_response(connection.peer, response)
 
     def writing_paused(self, connection: Connection) -> None:
         """Take note that a peer does not take its answers (ConnectionOwner)."""
@@ -328,6 +367,10 @@ class RemotingServer:
         for _ in range(_GIVE_WAY_AT_ONCE):
             if not self._give_way(reason):
                 break
+
+
+def _ignore_response(peer: Peer, response: RemotingCommand) -> None:
+    logger.debug("response %d of %s answers nothing that we asked", response.opaque, peer.address)
 
 
 async def _use_a_stream() -> None:

@@ -13,9 +13,9 @@ from typing import Any, Final, TypeVar
 
 ResultT = TypeVar("ResultT")
 
-TURN_S: Final = 0.005
+TURN_S: Final = 0.002
 """How much work is done in one turn of the loop; a piece that takes longer is done whole."""
-LONGEST_TURN_S: Final = 0.02
+LONGEST_TURN_S: Final = 0.01
 SHARE: Final = 0.5
 """How much work is done for each second in which the loop does other things, if that is more, up to LONGEST_TURN_S:
 while others ask more than can be answered, some of the time is for what waits here."""

@@ -1,5 +1,6 @@
 """Giving memory back."""
 
+import gc
 import sys
 
 import pytest
@@ -45,3 +46,12 @@ def test_buffers_are_looked_after_twice(trims: list[int]) -> None:
     for _ in range(4):
         watch.look(0, WORTH_GIVING_BACK_BYTES)
     assert len(trims) == 2
+
+
+def test_what_lives_from_the_start_is_looked_through_no_more() -> None:
+    before = gc.get_freeze_count()
+    memory.settle()
+    try:
+        assert gc.get_freeze_count() > before
+    finally:
+        gc.unfreeze()

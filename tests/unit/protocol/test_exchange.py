@@ -38,3 +38,17 @@ def test_who_waits_when_the_connection_is_gone() -> None:
     assert one.abandon() == ["a", "b"]
     assert one.abandon() == []
     assert one.settle(1) is None
+
+
+def test_deadlines_end_waiters_once_and_not_too_early() -> None:
+    one: Exchange[str] = Exchange()
+    for opaque, deadline_s in ((1, 10.0), (2, 10.04), (3, 12.0), (4, None)):
+        one.expect(opaque, f"waiter {opaque}", deadline_s)
+    assert one.overdue(9.99) == []
+    assert one.overdue(10.0) == []
+    assert one.settle(2) == "waiter 2"
+    assert one.overdue(10.2) == ["waiter 1"]
+    assert one.overdue(10.2) == []
+    assert one.overdue(1000) == ["waiter 3"]
+    assert len(one) == 1
+    assert one.abandon() == ["waiter 4"]

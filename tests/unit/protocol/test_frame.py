@@ -8,7 +8,7 @@ from tests.support.builders import split_into
 
 from cosmodrome.errors import FrameTooLargeError, HeaderTooLargeError, MalformedFrameError
 from cosmodrome.protocol.codes import SerializeType
-from cosmodrome.protocol.frame import DEFAULT_MAX_FRAME_BYTES, Frame, FrameDecoder, encode_frame
+from cosmodrome.protocol.frame import DEFAULT_MAX_FRAME_BYTES, LONG_BODY_BYTES, Frame, FrameDecoder, encode_frame
 
 HEADER, BODY = b'{"code":0}', b"body"
 FRAME = Frame(SerializeType.JSON, HEADER, BODY)
@@ -86,6 +86,30 @@ def test_parts_are_bytes_of_their_own() -> None:
     assert frame == FRAME
     assert frame is not None
     assert type(frame.header) is type(frame.body) is bytes
+
+
+@pytest.mark.parametrize("size", [LONG_BODY_BYTES - 1, LONG_BODY_BYTES, LONG_BODY_BYTES + 1])
+@pytest.mark.parametrize("piece", [5, 17, 18, 19, 100_003])
+def test_a_long_body_fed_in_pieces(size: int, piece: int) -> None:
+    """Between two short frames; the first piece ends before, at or behind its header."""
+    body = bytes(range(256)) * (size // 256) + bytes(size % 256)
+    data = encode_frame(SerializeType.JSON, HEADER, body)
+    decoder = FrameDecoder()
+    decoder.feed(DATA + data[:piece])
+    frames = taken(decoder)
+    assert decoder.buffered_bytes == piece
+    for part in split_into(data[piece:-7], 100_003):
+        decoder.feed(part)
+        assert decoder.next_frame() is None
+    assert decoder.buffered_bytes == len(data) - 7
+    decoder.feed(data[-7:] + DATA[:9])
+    assert decoder.buffered_bytes == len(data) + 9
+    decoder.feed(DATA[9:])
+    frames += taken(decoder)
+
+    assert frames == [FRAME, Frame(SerializeType.JSON, HEADER, body), FRAME]
+    assert type(frames[1].body) is bytes
+    assert decoder.buffered_bytes == 0
 
 
 def test_the_smallest_frame() -> None:

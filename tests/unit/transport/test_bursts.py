@@ -53,3 +53,31 @@ async def test_a_burst_is_finished_when_its_peer_says_no_more() -> None:
             await many.closed()
     finally:
         await server.close()
+
+
+async def test_a_long_frame_is_read_in_parts_and_answered_when_its_peer_says_no_more() -> None:
+    """Others have their turn between the parts, and what comes behind it is answered too."""
+    body, sizes = bytes(5 * 1024 * 1024 + 7), list[int]()
+
+    def answered(request: RemotingCommand, _: Peer) -> Answer:
+        sizes.append(len(request.body))
+        return response_to(request, 0)
+
+    server = RemotingServer(Dispatcher({105: answered}), ListenOptions(host="127.0.0.1", port=0))
+    await server.start()
+    try:
+        async with await AsyncWire.connect(server.address) as many, await AsyncWire.connect(server.address) as few:
+            many.send(wire.encode_request(105, None, body, opaque=1) + wire.encode_request(105, opaque=2))
+            many.end_sending()
+            await few.request(105, opaque=3)
+
+            assert [answer.opaque for answer in await many.answers(2)] == [1, 2]
+            await many.closed()
+        async with await AsyncWire.connect(server.address) as broken:
+            broken.send(wire.encode_request(105, None, body, opaque=4)[:-1])
+            broken.end_sending()
+            await broken.closed()
+    finally:
+        await server.close()
+
+    assert sorted(sizes) == [0, 0, len(body)]

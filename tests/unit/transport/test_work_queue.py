@@ -155,5 +155,5 @@ async def test_work_has_its_share_while_the_loop_has_much_else_to_do() -> None:
         time.sleep(others_s)  # noqa: ASYNC251 -- it is the loop that is busy
         await asyncio.sleep(0)
 
-    assert turns < pieces / 2
+    assert turns < pieces * 3 / 4, "without it each piece would take a turn"
     assert TURN_S < LONGEST_TURN_S

@@ -4,33 +4,40 @@ Owns: reading and checking the requests, and the answers.
 Must not know: how the tables keep their state; how effects are carried out.
 """
 
-import hashlib
+import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from cosmodrome.errors import MalformedBodyError, RequestRefusedError
+from cosmodrome.errors import IrregularTableError, MalformedBodyError, RequestRefusedError
 from cosmodrome.namesrv.kv_config import ORDER_TOPIC_CONFIG, KVConfigStore
 from cosmodrome.namesrv.live_config import LiveConfig
+from cosmodrome.namesrv.registration_digest import digest_in_slices
+from cosmodrome.namesrv.routing.bases import KnownTable
 from cosmodrome.namesrv.routing.broker_live import DEFAULT_HEARTBEAT_TIMEOUT_MS, BrokerKey
 from cosmodrome.namesrv.routing.effects import ConnectionId, Effects
 from cosmodrome.namesrv.routing.registration import (
     BrokerIdentity,
     BrokerRegistration,
+    PreparedTopics,
     RegisterBrokerResult,
     RegisterStatus,
     host_of,
 )
 from cosmodrome.namesrv.routing.tables import RouteTables
-from cosmodrome.protocol.acl import SIGNATURE
 from cosmodrome.protocol.bodies.cluster import encode_broker_member_group, encode_kv_table
 from cosmodrome.protocol.bodies.data_version import decode_data_version, encode_data_version
 from cosmodrome.protocol.bodies.register_broker import (
-    SLICE_BYTES,
     RegisterBrokerBody,
+    compressed_body_in_slices,
+    is_compressed_body,
+    is_json_body,
     masked_crc32_in_slices,
+    outlined_body_in_slices,
     register_broker_body_in_slices,
 )
+from cosmodrome.protocol.bodies.table_outline import Outline
+from cosmodrome.protocol.bodies.topic_stretches import KnownStretch
 from cosmodrome.protocol.codes import ResponseCode
 from cosmodrome.protocol.command import RemotingCommand, response_to
 from cosmodrome.protocol.ext_fields import decode_ext_fields, encode_ext_fields, require
@@ -46,7 +53,6 @@ from cosmodrome.protocol.headers.broker import (
     WipeWritePermOfBrokerResponseHeader,
     WritePermOfBrokerRequestHeader,
 )
-from cosmodrome.protocol.limits import BodyLimits
 from cosmodrome.protocol.slices import Slices, at_once
 from cosmodrome.protocol.versions import clamp_version
 from cosmodrome.transport.dispatch import Peer
@@ -54,20 +60,20 @@ from cosmodrome.transport.dispatch import Peer
 CarryOut = Callable[[Effects], None]
 ClockMs = Callable[[], int]
 
-_MAPPING_DATA_VERSION = b'"mappingDataVersion":{'
-_HEAD_BYTES = 1024 * 1024
-_DIGEST_BYTES = 16
-_NEVER_THE_SAME = frozenset({"bodyCrc32", SIGNATURE})
-
 
 class Announced(NamedTuple):
-    """A registration of which only the header is read. `digest` stands for all that it says."""
+    """A registration of which only the header is read. `digest` stands for all that it says.
+
+    `outline` is that of a long JSON body, by what was `known` of the broker's last one.
+    """
 
     request: RemotingCommand
     peer: Peer
     identity: BrokerIdentity
     is_compressed: bool
     digest: bytes
+    outline: Outline | None
+    known: KnownTable | None
 
 
 class BrokerProcessor:
@@ -108,8 +114,14 @@ class BrokerProcessor:
         require(header, "broker_name", "broker_addr", "cluster_name", "ha_server_addr", "broker_id")
         if header.body_crc32 and header.body_crc32 != (yield from masked_crc32_in_slices(request.body)):
             raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "crc32 not match", {}, cause="wrong_crc")
-        digest = yield from digest_in_slices(request, host_of(peer.address) or "")
-        return Announced(request, peer, _identity(header), bool(header.compressed), digest)
+        identity = _identity(header)
+        known = self._tables.known_table(identity)
+        is_compressed = bool(header.compressed)
+        stretches: tuple[KnownStretch, ...] | None = None
+        if is_json_body(request.body, request.version, is_compressed=is_compressed):
+            stretches = () if known is None else known.stretches
+        digest, outline = yield from digest_in_slices(request, host_of(peer.address) or "", stretches)
+        return Announced(request, peer, identity, is_compressed, digest, outline, known)
 
     def is_known(self, said: Announced) -> bool:
         """Whether this broker is registered."""
@@ -123,20 +135,64 @@ class BrokerProcessor:
 
     def registered(self, said: Announced) -> Slices[RemotingCommand]:
         """Read a registration whole, compare it with what is held, and then make all changes in one step."""
-        body = yield from _read_body(said.request, is_compressed=said.is_compressed, limits=self._limits)
-        registration = BrokerRegistration(
-            identity=said.identity,
-            table=body.table,
-            filter_servers=body.filter_servers,
-            connection=ConnectionId(said.peer.connection_id),
-            peer=said.peer.address,
-            digest=said.digest,
-        )
-        prepared = yield from self._tables.prepare(registration)
-        yield
+        registration, prepared = yield from self._compared(said)
         result, effects = self._tables.register_broker(registration, self._clock_ms(), prepared)
         self._carry_out(effects)
         return self._registered(said.request, result)
+
+    def _compared(self, said: Announced) -> Slices[tuple[BrokerRegistration, PreparedTopics]]:
+        """Read and compare, in the quickest way that the body allows, until what was found stands."""
+        for reading in self._ways_to_read(said):
+            try:
+                registration = yield from reading
+                prepared = yield from self._tables.prepare(registration)
+                yield
+            except IrregularTableError:
+                continue
+            except MalformedBodyError as error:
+                raise _unreadable(error, error.cause) from error
+            if self._tables.stands(registration, prepared):
+                break
+        return registration, prepared
+
+    def _ways_to_read(self, said: Announced) -> Iterator[Slices[BrokerRegistration]]:
+        """Give the ways, the quickest first; the last serves any body, and is tried once more if nothing stood."""
+        outline, known = said.outline, said.known
+        if outline is not None:
+            if known is not None and any(stretch.known for stretch in outline.stretches):
+                yield self._read_new(said, outline, known)
+            yield self._read_outlined(said, outline.forgetting())
+        elif is_compressed_body(said.request.body, said.request.version, is_compressed=said.is_compressed):
+            yield self._read_compressed(said)
+        yield self._read_whole(said)
+        yield self._read_whole(said)
+
+    def _read_new(self, said: Announced, outline: Outline, known: KnownTable) -> Slices[BrokerRegistration]:
+        """Read what is not known of the broker's table."""
+        found = {id(stretch.known) for stretch in outline.stretches}
+        names = (stretch.names for stretch in known.stretches if id(stretch) not in found)
+        registration = yield from self._read_outlined(said, outline, known.touched.union(*names))
+        return dataclasses.replace(registration, basis_revision=known.revision)
+
+    def _read_outlined(
+        self, said: Announced, outline: Outline, replaced: frozenset[str] | None = None
+    ) -> Slices[BrokerRegistration]:
+        body = yield from outlined_body_in_slices(said.request.body, outline, replaced, self._limits)
+        return _registration(said, body)
+
+    def _read_compressed(self, said: Announced) -> Slices[BrokerRegistration]:
+        body = yield from compressed_body_in_slices(said.request.body, _wall_ms(), self._limits)
+        return _registration(said, body)
+
+    def _read_whole(self, said: Announced) -> Slices[BrokerRegistration]:
+        body = yield from register_broker_body_in_slices(
+            said.request.body,
+            _version(said.request),
+            is_compressed=said.is_compressed,
+            now_ms=_wall_ms(),
+            limits=self._limits,
+        )
+        return _registration(said, body)
 
     def _registered(self, request: RemotingCommand, result: RegisterBrokerResult) -> RemotingCommand:
         if result.status is RegisterStatus.SINGLE_TOPIC_BEFORE_BROKER:
@@ -200,37 +256,6 @@ class BrokerProcessor:
         return response_to(request, ResponseCode.SUCCESS, None, fields)
 
 
-def registration_digest(request: RemotingCommand, host: str = "") -> bytes:
-    """Give what two registrations from one host that say the same have in common.
-
-    `bodyCrc32` and the body's `mappingDataVersion` are left out: 5.x brokers write the time of sending there. So is
-    the signature, which follows from them.
-    """
-    return at_once(digest_in_slices(request, host))
-
-
-def digest_in_slices(request: RemotingCommand, host: str) -> Slices[bytes]:
-    """Give the `registration_digest`, with pauses."""
-    ext_fields, body = request.ext_fields or {}, request.body
-    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-    fields = [(name, ext_fields[name]) for name in sorted(ext_fields) if name not in _NEVER_THE_SAME]
-    digest.update(repr((request.version, host, fields)).encode("utf-8", "surrogatepass"))
-    # Brokers that have it write it before the topics.
-    start = body.find(_MAPPING_DATA_VERSION, 0, _HEAD_BYTES)
-    end = body.find(b"}", start) + 1 if start >= 0 else 0
-    position = 0
-    if end:
-        digest.update(body[:start])
-        position = end
-    with memoryview(body) as view:
-        while position < len(body):
-            digest.update(view[position : position + SLICE_BYTES])
-            position += SLICE_BYTES
-            if position < len(body):
-                yield
-    return digest.digest()
-
-
 def _identity(header: RegisterBrokerRequestHeader) -> BrokerIdentity:
     timeout_ms = header.heartbeat_timeout_millis
     return BrokerIdentity(
@@ -245,21 +270,27 @@ def _identity(header: RegisterBrokerRequestHeader) -> BrokerIdentity:
     )
 
 
-def _read_body(request: RemotingCommand, *, is_compressed: bool, limits: BodyLimits) -> Slices[RegisterBrokerBody]:
+def _registration(said: Announced, body: RegisterBrokerBody) -> BrokerRegistration:
+    return BrokerRegistration(
+        identity=said.identity,
+        table=body.table,
+        filter_servers=body.filter_servers,
+        connection=ConnectionId(said.peer.connection_id),
+        peer=said.peer.address,
+        digest=said.digest,
+    )
+
+
+def _version(request: RemotingCommand) -> int:
     try:
-        version = clamp_version(request.version)
+        return clamp_version(request.version)
     except ValueError as error:
-        remark = f"Failed to decode RegisterBrokerBody: {error}"
-        raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, remark) from error
-    try:
-        return (
-            yield from register_broker_body_in_slices(
-                request.body, version, is_compressed=is_compressed, now_ms=_wall_ms(), limits=limits
-            )
-        )
-    except MalformedBodyError as error:
-        remark = f"Failed to decode RegisterBrokerBody: {error}"
-        raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, remark, cause=error.cause) from error
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: Exception, cause: str = "refused") -> RequestRefusedError:
+    remark = f"Failed to decode RegisterBrokerBody: {error}"
+    return RequestRefusedError(ResponseCode.SYSTEM_ERROR, remark, cause=cause)
 
 
 def _wall_ms() -> int:

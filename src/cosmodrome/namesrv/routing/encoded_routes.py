@@ -11,6 +11,9 @@ from typing import Final, NamedTuple
 from cosmodrome.protocol.json_dialects import JsonDialect
 
 DEFAULT_MAX_BYTES: Final = 64 * 1024 * 1024
+PLACE_BYTES: Final = 256
+"""What the place of one topic's body is taken to cost, beside the body itself."""
+_MOST_GROUPS: Final = 64
 
 
 class _Entry(NamedTuple):
@@ -19,19 +22,24 @@ class _Entry(NamedTuple):
 
 
 class EncodedRoutes:
-    """A bounded cache; the entries that were made first go first."""
+    """A bounded cache; the entries that were made first go first.
+
+    A body does not name its topic, so topics with the same brokers and the same queues share one. In an estate of 300
+    brokers with 10,000 topics each that is the difference between a few bodies and 600 MB of them.
+    """
 
     def __init__(self, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._max_bytes = max_bytes
         self._size_bytes = 0
         self.dropped_bytes = 0
-        """How many bytes of bodies were dropped so far."""
+        """How many bytes were dropped so far, counted as `size_bytes` is."""
         self._entries: tuple[dict[str, _Entry], ...] = tuple({} for _ in JsonDialect)
         """By dialect."""
+        self._shared: dict[bytes, _Shared] = {}
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes of bodies are kept."""
+        """How many bytes are kept: of bodies, each counted once, and of the places of topics."""
         return self._size_bytes
 
     def get(self, topic: str, dialect: JsonDialect, order_topic_conf: str | None) -> bytes | None:
@@ -43,8 +51,13 @@ class EncodedRoutes:
         """Keep a body."""
         entries = self._entries[dialect]
         self._forget(entries, topic)
-        entries[topic] = _Entry(order_topic_conf, body)
-        self._size_bytes += len(body)
+        shared = self._shared.get(body)
+        if shared is None:
+            shared = self._shared[body] = _Shared(body)
+            self._size_bytes += len(body)
+        shared.users += 1
+        entries[topic] = _Entry(order_topic_conf, shared.body)
+        self._size_bytes += PLACE_BYTES
         while self._size_bytes > self._max_bytes:
             fullest = max(self._entries, key=len)
             self._forget(fullest, next(iter(fullest)))
@@ -64,11 +77,51 @@ class EncodedRoutes:
         """Forget everything."""
         for entries in self._entries:
             entries.clear()
+        self._shared.clear()
         self.dropped_bytes += self._size_bytes
         self._size_bytes = 0
 
     def _forget(self, entries: dict[str, _Entry], topic: str) -> None:
         entry = entries.pop(topic, None)
-        if entry is not None:
-            self._size_bytes -= len(entry.body)
-            self.dropped_bytes += len(entry.body)
+        if entry is None:
+            return
+        gone_bytes = PLACE_BYTES
+        shared = self._shared[entry.body]
+        shared.users -= 1
+        if not shared.users:
+            del self._shared[entry.body]
+            gone_bytes += len(entry.body)
+        self._size_bytes -= gone_bytes
+        self.dropped_bytes += gone_bytes
+
+
+class _Shared:
+    """A body, and how many topics have it."""
+
+    __slots__ = ("body", "users")
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+        self.users = 0
+
+
+class EncodedGroups:
+    """The part of encoded routes that says which brokers there are, which most topics have in common with others.
+
+    All of it is of one revision of the tables; what was made at another is forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._revision = -1
+        self._kept: dict[tuple[tuple[str, ...], JsonDialect], bytes] = {}
+
+    def get(self, broker_names: tuple[str, ...], dialect: JsonDialect, revision: int) -> bytes | None:
+        """Give the part made for these brokers at this revision, or None."""
+        return self._kept.get((broker_names, dialect)) if revision == self._revision else None
+
+    def put(self, broker_names: tuple[str, ...], dialect: JsonDialect, revision: int, part: bytes) -> None:
+        """Keep a part; one that finds no room takes the place of all."""
+        if revision != self._revision or len(self._kept) >= _MOST_GROUPS:
+            self._kept.clear()
+            self._revision = revision
+        self._kept[broker_names, dialect] = part

@@ -12,11 +12,18 @@ from cosmodrome.namesrv.routing.acting_master import with_acting_masters
 from cosmodrome.namesrv.routing.broker_addrs import BrokerAddrs
 from cosmodrome.namesrv.routing.broker_live import BrokerKey, BrokerLive, BrokerLiveInfo
 from cosmodrome.namesrv.routing.effects import ConnectionId
-from cosmodrome.namesrv.routing.encoded_routes import EncodedRoutes
+from cosmodrome.namesrv.routing.encoded_routes import EncodedGroups, EncodedRoutes
 from cosmodrome.namesrv.routing.listings import KeptListings, Listing, ListingKind
 from cosmodrome.namesrv.routing.topic_queues import TopicQueues
 from cosmodrome.protocol.bodies.cluster import encode_cluster_info, encode_topic_list
-from cosmodrome.protocol.bodies.route import BrokerData, QueueData, TopicRouteData, encode_topic_route
+from cosmodrome.protocol.bodies.route import (
+    BrokerData,
+    QueueData,
+    TopicRouteData,
+    encode_route_groups,
+    encode_topic_route,
+    join_route,
+)
 from cosmodrome.protocol.json_dialects import JsonDialect
 
 FLAG_UNIT = 1
@@ -46,6 +53,7 @@ class RouteReader:
         self._brokers = brokers
         self._live = live
         self._encoded = encoded
+        self._encoded_groups = EncodedGroups()
         self._kept = KeptListings()
         self.options = TableOptions()
         self.revision = 0
@@ -70,12 +78,34 @@ class RouteReader:
         """Give the route of a topic as a body, or None. Made once, then kept until the route changes."""
         body = self._encoded.get(topic, dialect, order_topic_conf)
         if body is None:
-            route = self.topic_route(topic, order_topic_conf)
-            if route is None:
+            if self.options.support_acting_master:
+                route = self.topic_route(topic, order_topic_conf)
+                body = None if route is None else encode_topic_route(route, dialect)
+            else:
+                body = self._joined_route(topic, dialect, order_topic_conf)
+            if body is None:
                 return None
-            body = encode_topic_route(route, dialect)
             self._encoded.put(topic, dialect, order_topic_conf, body)
         return body
+
+    def _joined_route(self, topic: str, dialect: JsonDialect, order_topic_conf: str | None) -> bytes | None:
+        """Write a route from the part that it has in common with other topics, and its own."""
+        names = self._queues.brokers_of(topic)
+        encoded = self._encoded_groups.get(names, dialect, self.revision)
+        if encoded is None:
+            groups = tuple(group for name in names if (group := self._brokers.group(name)) is not None)
+            if not groups:
+                return None
+            encoded = encode_route_groups(groups, self._filter_server_table(groups), dialect)
+            self._encoded_groups.put(names, dialect, self.revision, encoded)
+        route = TopicRouteData(
+            broker_datas=(),
+            queue_datas=tuple(self._queues.of_topic(topic).values()),
+            filter_server_table={},
+            order_topic_conf=order_topic_conf,
+            topic_queue_mapping_by_broker=self._queues.mappings_of(topic),
+        )
+        return join_route(encoded, route, dialect)
 
     def listing(self, listing: Listing) -> bytes:
         """Give a listing as a body. Making one walks whole tables."""

@@ -12,8 +12,9 @@ from cosmodrome.namesrv.events import BrokerIdentityMoved
 from cosmodrome.namesrv.routing.broker_live import DEFAULT_HEARTBEAT_TIMEOUT_MS, BrokerKey, BrokerLiveInfo
 from cosmodrome.namesrv.routing.effects import ConnectionId
 from cosmodrome.namesrv.routing.topic_changes import TopicChanges
-from cosmodrome.protocol.bodies.route import MASTER_ID, BrokerData
+from cosmodrome.protocol.bodies.route import MASTER_ID, PERM_WRITE, BrokerData
 from cosmodrome.protocol.bodies.topic_config import TopicTable
+from cosmodrome.protocol.bodies.topic_stretches import KnownStretch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,12 +40,18 @@ class BrokerIdentity:
         """Whether this is id 0."""
         return self.broker_id == MASTER_ID
 
+    @property
+    def perm_mask(self) -> int:
+        """What this broker may have of the permissions it claims: a slave that may act as master takes no writes."""
+        return ~PERM_WRITE if self.enable_acting_master and not self.is_master else ~0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerRegistration:
     """A registration, read and checked. `filter_servers` None means "as they were".
 
-    `digest` stands for everything in it that matters; None when it cannot be compared.
+    `digest` stands for everything in it that matters; None when it cannot be compared. `basis_revision` is that of the
+    group whose held topics a table that tells only what is new rests on.
     """
 
     identity: BrokerIdentity
@@ -53,6 +60,7 @@ class BrokerRegistration:
     connection: ConnectionId
     peer: str | None = None
     digest: bytes | None = None
+    basis_revision: int | None = None
 
 
 class RegisterStatus(Enum):
@@ -76,11 +84,16 @@ class Stance(NamedTuple):
 
 
 class PreparedTopics(NamedTuple):
-    """What a registration changes in its broker's topics; `omitted` are to go before `changes` are made."""
+    """What a registration changes in its broker's topics; `omitted` are to go before `changes` are made.
+
+    `topic_count` is how many it has. `known` is what the topics rest on afterwards; None when that cannot be said.
+    """
 
     stance: Stance
     omitted: tuple[str, ...]
     changes: TopicChanges
+    topic_count: int
+    known: tuple[KnownStretch, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ Owns: what an entry is taken to cost, the ceilings, the refusals.
 Must not know: where the entries are kept; which requests add some.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,6 +52,12 @@ class TableLimits:
 def topic_bytes(topic: str) -> int:
     """Give what a topic costs beside its entries, in bytes."""
     return TOPIC_BYTES + _characters(topic)
+
+
+def topics_bytes(topics: Collection[str]) -> int:
+    """Give what many topics cost beside their entries, in bytes."""
+    names = "".join(topics)
+    return TOPIC_BYTES * len(topics) + (len(names) if names.isascii() else sum(map(_characters, topics)))
 
 
 def mapping_bytes(topic: str, info: TopicQueueMappingInfo) -> int:

@@ -15,22 +15,22 @@ from sys import intern
 
 import msgspec
 
+from cosmodrome.errors import IrregularTableError
 from cosmodrome.namesrv.events import (
     BrokerChanged,
-    BrokerRefused,
     BrokerRegistered,
     BrokerUnregistered,
     ClusterConflict,
-    MasterChanged,
     PermRestored,
     PermWiped,
     TopicsAdded,
-    TopicsRemoved,
     UnknownHeartbeat,
 )
+from cosmodrome.namesrv.routing.bases import Bases, KnownTable
 from cosmodrome.namesrv.routing.broker_addrs import BrokerAddrs
 from cosmodrome.namesrv.routing.broker_live import BrokerKey, BrokerLive, BrokerLiveInfo
 from cosmodrome.namesrv.routing.effects import ConnectionId, Effects, MinBrokerIdNotice
+from cosmodrome.namesrv.routing.effects_told import keep_last_notices, note_master, note_removed, refused
 from cosmodrome.namesrv.routing.encoded_routes import EncodedRoutes
 from cosmodrome.namesrv.routing.reader import RouteReader, TableOptions
 from cosmodrome.namesrv.routing.registration import (
@@ -47,6 +47,7 @@ from cosmodrome.namesrv.routing.registration import (
     moved,
 )
 from cosmodrome.namesrv.routing.room import TableLimits
+from cosmodrome.namesrv.routing.stretch_changes import SentStretches, count_in_stretches
 from cosmodrome.namesrv.routing.topic_changes import SentTopics, TopicChanges
 from cosmodrome.namesrv.routing.topic_queues import TopicQueues
 from cosmodrome.protocol.bodies.data_version import DataVersion
@@ -58,6 +59,7 @@ from cosmodrome.protocol.bodies.route import (
     QueueData,
     TopicQueueMappingInfo,
 )
+from cosmodrome.protocol.bodies.topic_stretches import WrittenTable
 from cosmodrome.protocol.headers.broker import NotifyMinBrokerIdChangeRequestHeader
 from cosmodrome.protocol.slices import Slices, at_once
 
@@ -74,6 +76,7 @@ class RouteTables:
         self._brokers = BrokerAddrs()
         self._live = BrokerLive()
         self._encoded = EncodedRoutes()
+        self._bases = Bases()
         self._revisions: dict[str, int] = {}
         self._last_revision = 0
         self._wiped: set[str] = set()
@@ -121,28 +124,62 @@ class RouteTables:
         self._live.renew(info, connection, now_ms)
         return self._result_for(identity)
 
+    def known_table(self, identity: BrokerIdentity) -> KnownTable | None:
+        """Give what is known of the table that this broker sent last; None when nothing held rests on it any more."""
+        revision = self._revisions.get(identity.broker_name)
+        return None if revision is None else self._bases.known(identity, revision)
+
     def prepare(self, registration: BrokerRegistration) -> Slices[PreparedTopics]:
         """Find in slices what a registration changes in its broker's topics; nothing is changed by that.
 
         Other changes may be made between two slices.
+
+        Raises:
+            IrregularTableError: A written table must be read in another way.
         """
-        identity, table = registration.identity, registration.table
-        stance = self._stance(registration)
+        table, stance = registration.table, self._stance(registration)
+        if table.written is not None:
+            return (yield from self._prepare_written(registration, table.written, stance))
+        name, count = registration.identity.broker_name, len(table.topic_configs)
         if not stance.is_publishing:
-            return PreparedTopics(stance, (), TopicChanges(broker_name=identity.broker_name))
+            return PreparedTopics(stance, (), TopicChanges(broker_name=name), count)
         omitted: tuple[str, ...] = ()
         if stance.is_omission_deletion:
-            held = self._queues.of_broker(identity.broker_name)
+            held = self._queues.of_broker(name)
             omitted = tuple(topic for topic in held if topic not in table.topic_configs)
         sent = SentTopics(
-            broker_name=intern(identity.broker_name),
+            broker_name=intern(name),
             configs=table.topic_configs.values(),
-            perm_mask=~PERM_WRITE if identity.enable_acting_master and not identity.is_master else ~0,
+            perm_mask=registration.identity.perm_mask,
             is_all_new=stance.is_all_new,
             omitted=frozenset(omitted),
         )
         changes = yield from self._queues.changes_by(sent)
-        return PreparedTopics(stance, omitted, changes)
+        return PreparedTopics(stance, omitted, changes, count)
+
+    def _prepare_written(
+        self, registration: BrokerRegistration, table: WrittenTable, stance: Stance
+    ) -> Slices[PreparedTopics]:
+        identity = registration.identity
+        if table.replaced is not None and stance.revision != registration.basis_revision:
+            raise IrregularTableError("what the table rests on has changed")
+        if not stance.is_publishing:
+            count = yield from count_in_stretches(table)
+            return PreparedTopics(stance, (), TopicChanges(broker_name=identity.broker_name), count)
+        sent = SentStretches(
+            broker_name=intern(identity.broker_name),
+            table=table,
+            perm_mask=identity.perm_mask,
+            is_all_new=stance.is_all_new,
+            is_omission_deletion=stance.is_omission_deletion,
+        )
+        changes = yield from self._queues.changes_by_stretches(sent)
+        known = table.known_with(changes.stretches) if changes.is_faithful else None
+        return PreparedTopics(stance, changes.omitted, changes, changes.topic_count, known)
+
+    def stands(self, registration: BrokerRegistration, prepared: PreparedTopics) -> bool:
+        """Whether what was prepared for a registration is still true."""
+        return prepared.stance == self._stance(registration)
 
     def register_broker(
         self, registration: BrokerRegistration, now_ms: int, prepared: PreparedTopics | None = None
@@ -154,12 +191,12 @@ class RouteTables:
         """
         effects = Effects()
         identity = registration.identity
-        status = self._judge(registration)
-        if status is not RegisterStatus.ACCEPTED:
-            effects.events.append(_refused(identity, status))
-            return RegisterBrokerResult(status=status), effects
-        if prepared is None or prepared.stance != self._stance(registration):
+        if prepared is None or not self.stands(registration, prepared):
             prepared = at_once(self.prepare(registration))
+        status = self._judge(registration, prepared.topic_count)
+        if status is not RegisterStatus.ACCEPTED:
+            effects.events.append(refused(identity, status))
+            return RegisterBrokerResult(status=status), effects
         self._check_room(registration, prepared)
         self._note_move(registration, effects)
         self._leave_former_name(identity, now_ms, effects)
@@ -170,14 +207,16 @@ class RouteTables:
         if self._brokers.put(group, identity.cluster):
             self._touch(identity.broker_name)
         self._take_topics(registration, prepared, effects)
-        self._note_liveness(registration, old_info, effects)
+        self._note_liveness(registration, prepared.topic_count, old_info, effects)
         self._put_live(registration, now_ms)
+        if prepared.known is not None:
+            self._bases.keep(identity, prepared.known)
         # COMPAT: in a group that was empty an id counts as a change if it is negative.
         if identity.broker_id < (MASTER_ID if old_group is None else min(old_group.broker_addrs)):
             self._notice(group, effects, ha_addr=identity.ha_server_addr)
         return self._result_for(identity), effects
 
-    def _judge(self, registration: BrokerRegistration) -> RegisterStatus:
+    def _judge(self, registration: BrokerRegistration, topic_count: int) -> RegisterStatus:
         """Decide before anything is changed."""
         identity, table = registration.identity, registration.table
         group = self._brokers.group(identity.broker_name)
@@ -187,7 +226,7 @@ class RouteTables:
             info = self._live.get(BrokerKey(identity.cluster, holder))
             if info is not None and info.data_version.state_version > table.data_version.state_version:
                 return RegisterStatus.NEWER_STATE_VERSION_LIVES
-        if holder is None and len(table.topic_configs) == 1:
+        if holder is None and topic_count == 1:
             return RegisterStatus.SINGLE_TOPIC_BEFORE_BROKER
         return RegisterStatus.ACCEPTED
 
@@ -242,7 +281,7 @@ class RouteTables:
                 ClusterConflict(broker=identity.broker_name, cluster=identity.cluster, other_cluster=new.cluster)
             )
         if old is not None:
-            _note_master(old, new.broker_addrs.get(MASTER_ID), effects)
+            note_master(old, new.broker_addrs.get(MASTER_ID), effects)
 
     def _stance(self, registration: BrokerRegistration) -> Stance:
         """Give what a comparison of topics rests on."""
@@ -265,9 +304,9 @@ class RouteTables:
         name = registration.identity.broker_name
         self._drop_topics(name, prepared.omitted, effects, reason="omitted from the broker's registration")
         added = self._queues.apply(prepared.changes)
-        changed: Collection[str] = prepared.changes.queues
-        if prepared.stance.is_all_new:
-            changed = {**prepared.changes.queues, **dict.fromkeys(self._take_mappings(registration))}
+        changed = prepared.changes.changed
+        if prepared.stance.is_all_new and (mapped := self._take_mappings(registration)):
+            changed = {*changed, *mapped}
         self._note_topics(name, changed, added, effects)
 
     def _take_mappings(self, registration: BrokerRegistration) -> list[str]:
@@ -286,7 +325,10 @@ class RouteTables:
         if added:
             effects.events.append(TopicsAdded(broker=broker_name, count=len(added), topics=tuple(added)))
 
-    def _note_liveness(self, registration: BrokerRegistration, old: BrokerLiveInfo | None, effects: Effects) -> None:
+    @staticmethod
+    def _note_liveness(
+        registration: BrokerRegistration, topic_count: int, old: BrokerLiveInfo | None, effects: Effects
+    ) -> None:
         identity = registration.identity
         if old is None or old.broker_name != identity.broker_name:
             event = BrokerRegistered(
@@ -294,7 +336,7 @@ class RouteTables:
                 broker=identity.broker_name,
                 id=identity.broker_id,
                 addr=identity.addr,
-                topics=len(registration.table.topic_configs),
+                topics=topic_count,
                 peer=registration.peer,
             )
             effects.events.append(event)
@@ -305,7 +347,7 @@ class RouteTables:
                     broker=identity.broker_name,
                     id=identity.broker_id,
                     addr=identity.addr,
-                    what=f"{len(registration.table.topic_configs)} topics with a new data version",
+                    what=f"{topic_count} topics with a new data version",
                 )
             )
 
@@ -370,7 +412,7 @@ class RouteTables:
         expired = self._live.expired(now_ms)
         for info in expired:
             self._remove_live(info, effects, reason="heartbeat_expired", now_ms=now_ms)
-        _keep_last_notices(effects)
+        keep_last_notices(effects)
         connections = dict.fromkeys(info.connection for info in expired)
         effects.close += [connection for connection in connections if not self._live.of_connection(connection)]
         return effects
@@ -389,7 +431,7 @@ class RouteTables:
         effects = Effects()
         for info in self._live.of_connection(connection):
             self._remove_live(info, effects, reason="connection_closed", now_ms=now_ms)
-        _keep_last_notices(effects)
+        keep_last_notices(effects)
         return effects
 
     def unregister_broker(self, broker_name: str, key: BrokerKey, now_ms: int) -> Effects:
@@ -427,8 +469,8 @@ class RouteTables:
                 topics_lost=len(topics_lost),
             )
         )
-        _note_removed(topics_lost, effects, reason=f"{broker_name} left")
-        _note_master(group, remaining.get(MASTER_ID), effects)
+        note_removed(topics_lost, effects, reason=f"{broker_name} left")
+        note_master(group, remaining.get(MASTER_ID), effects)
         if remaining and group.enable_acting_master and min(remaining) != min(group.broker_addrs):
             self._notice(msgspec.structs.replace(group, broker_addrs=remaining), effects, offline_addr=addr)
 
@@ -444,6 +486,7 @@ class RouteTables:
         self._brokers.remove(name)
         self._wiped.discard(name)
         del self._revisions[name]
+        self._bases.forget(name)
         return self._queues.drop_broker(name)
 
     def _stop_writes_without_master(self, group: BrokerData) -> None:
@@ -507,13 +550,14 @@ class RouteTables:
             return
         self._touch(broker_name, topics)
         lost = [topic for topic in topics if self._queues.drop(topic, broker_name)]
-        _note_removed(lost, effects, reason=reason)
+        note_removed(lost, effects, reason=reason)
 
     # -- what every change ends with
 
     def _touch(self, broker_name: str, topics: Collection[str] | None = None) -> None:
         """Drop the encoded routes of these topics (None: of all the broker's), and make repeats be read again."""
         self._encoded.drop(self._queues.of_broker(broker_name) if topics is None else topics)
+        self._bases.touch(broker_name, topics)
         self._last_revision += 1
         self._revisions[broker_name] = self._last_revision
         self.read.revision = self._last_revision
@@ -542,31 +586,3 @@ def _own_mappings(registration: BrokerRegistration) -> dict[str, TopicQueueMappi
     name = registration.identity.broker_name
     infos = registration.table.topic_queue_mapping_infos
     return {topic: info for topic, info in infos.items() if info.bname == name}
-
-
-def _refused(identity: BrokerIdentity, status: RegisterStatus) -> BrokerRefused:
-    return BrokerRefused(
-        cluster=identity.cluster,
-        broker=identity.broker_name,
-        id=identity.broker_id,
-        addr=identity.addr,
-        cause=status.name.lower(),
-        reason=status.value,
-    )
-
-
-def _note_master(old: BrokerData, new_addr: str | None, effects: Effects) -> None:
-    old_addr = old.broker_addrs.get(MASTER_ID)
-    if old_addr != new_addr:
-        event = MasterChanged(cluster=old.cluster, broker=old.broker_name, old_addr=old_addr, new_addr=new_addr)
-        effects.events.append(event)
-
-
-def _note_removed(topics: Sequence[str], effects: Effects, *, reason: str) -> None:
-    if topics:
-        effects.events.append(TopicsRemoved(count=len(topics), topics=tuple(topics), reason=reason))
-
-
-def _keep_last_notices(effects: Effects) -> None:
-    """Leave one notice a group: brokers that left at one instant are one change, and its last state is the true one."""
-    effects.notices = list({notice.broker_name: notice for notice in effects.notices}.values())

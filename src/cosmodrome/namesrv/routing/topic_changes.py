@@ -4,7 +4,7 @@ Owns: the comparison of a table that was sent with the one that is held; what it
 Must not know: where the tables are kept; which broker may publish topics; who waits between two slices.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from sys import intern
@@ -13,13 +13,11 @@ from typing import Final
 from cosmodrome.namesrv.routing.room import ENTRY_BYTES, topic_bytes
 from cosmodrome.protocol.bodies.route import QueueData
 from cosmodrome.protocol.bodies.topic_config import TopicConfig
+from cosmodrome.protocol.bodies.topic_stretches import TopicShape
 from cosmodrome.protocol.slices import Slices
 
 SLICE_TOPICS: Final = 500
 """Topics that are compared between two chances to do something else: well under a millisecond."""
-
-_Shape = tuple[int, int, int, int]
-"""Permission, read queues, system flags and write queues: what topics of a broker that are alike have in common."""
 
 Brokers = tuple[str, ...]
 """Names of the brokers of a topic, in the order in which they came. Shared by topics, so told apart by identity."""
@@ -29,9 +27,13 @@ Brokers = tuple[str, ...]
 class TopicChanges:
     """The topics of one broker that differ from what is held.
 
-    `queues` are all of them; `brokers` the names of those that the broker did not serve, with who will serve them,
+    `queues` are all of them, or there is `whole`, all that the broker will serve, and `changed` tells which differ;
+    `brokers` are the names of those that the broker did not serve, with who will serve them,
     and `before` who did when they were looked at (None: nobody). `added_bytes` is what the tables grow by, as `room`
-    counts it, if `before` still is true.
+    counts it, if `before` still is true; it is if the version of the topics' brokers still is `as_of`.
+
+    Of a table that was read stretch by stretch, `stretches` are the names, `omitted` the topics to go before, and
+    `is_faithful` tells that what will be held is what was sent.
     """
 
     broker_name: str
@@ -39,6 +41,13 @@ class TopicChanges:
     brokers: dict[str, Brokers] = field(default_factory=dict)
     before: dict[str, Brokers | None] = field(default_factory=dict)
     added_bytes: int = 0
+    as_of: int = 0
+    changed: Collection[str] = ()
+    topic_count: int = 0
+    whole: dict[str, QueueData] | None = None
+    stretches: list[tuple[str, ...]] = field(default_factory=list)
+    omitted: tuple[str, ...] = ()
+    is_faithful: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +91,13 @@ def changes_in_slices(
     Nothing is changed. `held` and `brokers_by_topic` are looked at as they are in each slice.
     """
     changes = TopicChanges(broker_name=sent.broker_name)
+    changes.changed = changes.queues
     queues, before, brokers = changes.queues, changes.before, changes.brokers
     omitted, is_all_new = sent.omitted, sent.is_all_new
     joined = JoinedBrokers(sent.broker_name)
     last_before: Brokers | None = None
     last_brokers = joined.with_broker(None)
-    shapes: dict[_Shape, QueueData] = {}
+    shapes: dict[TopicShape, QueueData] = {}
     configs = iter(sent.configs)
     while some := list(islice(configs, SLICE_TOPICS)):
         for config in some:

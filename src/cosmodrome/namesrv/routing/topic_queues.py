@@ -11,7 +11,8 @@ from typing import Final
 
 import msgspec
 
-from cosmodrome.namesrv.routing.room import ENTRY_BYTES, mapping_bytes, topic_bytes
+from cosmodrome.namesrv.routing.room import ENTRY_BYTES, mapping_bytes, topic_bytes, topics_bytes
+from cosmodrome.namesrv.routing.stretch_changes import SentStretches, changes_by_stretches
 from cosmodrome.namesrv.routing.topic_changes import (
     Brokers,
     JoinedBrokers,
@@ -37,6 +38,8 @@ class TopicQueues:
     def __init__(self) -> None:
         self._brokers: dict[str, Brokers] = {}
         self._queues: dict[str, dict[str, QueueData]] = {}
+        self._version = 0
+        """Moves when the brokers of a topic change."""
         self.dropped_count = 0
         """How many QueueData were dropped so far."""
         self.held_bytes = 0
@@ -57,6 +60,10 @@ class TopicQueues:
     def of_topic(self, topic: str) -> dict[str, QueueData]:
         """Give the queue data of a topic by broker name, as a copy; empty when nobody serves it."""
         return {name: self._queues[name][topic] for name in self._brokers.get(topic, ())}
+
+    def brokers_of(self, topic: str) -> Brokers:
+        """Give the names of the brokers of a topic; topics with the same brokers mostly have the same object."""
+        return self._brokers.get(topic, ())
 
     def first_of_topic(self, topic: str) -> QueueData:
         """Give the queue data of the first broker of a topic that somebody serves."""
@@ -80,7 +87,17 @@ class TopicQueues:
 
     def changes_by(self, sent: SentTopics) -> Slices[TopicChanges]:
         """Find, in slices, what a registration changes; nothing is changed by that."""
-        return changes_in_slices(sent, self.of_broker(sent.broker_name), self._brokers)
+        as_of = self._version
+        changes = yield from changes_in_slices(sent, self.of_broker(sent.broker_name), self._brokers)
+        changes.as_of = as_of
+        return changes
+
+    def changes_by_stretches(self, sent: SentStretches) -> Slices[TopicChanges]:
+        """Find the same stretch by stretch; see there for what it raises."""
+        as_of = self._version
+        changes = yield from changes_by_stretches(sent, self.of_broker(sent.broker_name), self._brokers)
+        changes.as_of = as_of
+        return changes
 
     def apply(self, changes: TopicChanges) -> list[str]:
         """Make changes that were found before, in one step, and give the topics that had no broker.
@@ -88,9 +105,11 @@ class TopicQueues:
         What was found must still be true of the broker itself. The other brokers of its topics may have changed.
         """
         broker_name, brokers = changes.broker_name, self._brokers
-        if not changes.queues:
+        if not changes.changed:
             return []
-        moved = [topic for topic, before in changes.before.items() if brokers.get(topic) is not before]
+        moved = []
+        if changes.as_of != self._version:
+            moved = [topic for topic, before in changes.before.items() if brokers.get(topic) is not before]
         joined = JoinedBrokers(broker_name)
         for topic in moved:
             then, before = changes.before[topic], brokers.get(topic)
@@ -99,8 +118,12 @@ class TopicQueues:
             changes.before[topic] = before
             changes.brokers[topic] = joined.with_broker(before)
         self.held_bytes += changes.added_bytes
+        self._version += 1
         brokers.update(changes.brokers)
-        self._queues.setdefault(broker_name, {}).update(changes.queues)
+        if changes.whole is None:
+            self._queues.setdefault(broker_name, {}).update(changes.queues)
+        else:
+            self._queues[broker_name] = changes.whole
         return [topic for topic, before in changes.before.items() if before is None]
 
     def added_bytes(self, topic: str, broker_names: Iterable[str]) -> int:
@@ -118,6 +141,7 @@ class TopicQueues:
         topic = intern(topic)
         if held is None:
             self.held_bytes += self.added_bytes(topic, (name,))
+            self._version += 1
             self._brokers[topic] = (*self._brokers.get(topic, ()), name)
         # One object for all topics of a broker with the same numbers: brokers have thousands of those.
         shared = self._shared.setdefault(name, {})
@@ -161,6 +185,7 @@ class TopicQueues:
         if not queues:
             self._forget_queues(broker_name)
         self.dropped_count += 1
+        self._version += 1
         self.held_bytes -= ENTRY_BYTES
         remaining = tuple(name for name in self._brokers[topic] if name != broker_name)
         return self._leave(topic, remaining)
@@ -168,18 +193,26 @@ class TopicQueues:
     def drop_broker(self, broker_name: str) -> list[str]:
         """Forget a broker everywhere, and give the topics that lost their last broker by that."""
         queues = self._forget_queues(broker_name)
+        self._version += 1
         self.dropped_count += len(queues)
-        self.held_bytes -= ENTRY_BYTES * len(queues)
+        brokers = self._brokers
         lost: list[str] = []
         # As in JoinedBrokers.
         left: dict[int, tuple[Brokers, Brokers]] = {}
         for topic in queues:
-            before = self._brokers[topic]
+            before = brokers[topic]
             known = left.get(id(before))
             if known is None:
                 known = left[id(before)] = (before, tuple(name for name in before if name != broker_name))
-            if self._leave(topic, known[1]):
+            if known[1]:
+                brokers[topic] = known[1]
+            else:
+                del brokers[topic]
                 lost.append(topic)
+        self.held_bytes -= ENTRY_BYTES * len(queues) + topics_bytes(lost)
+        if self._mappings:
+            for topic in lost:
+                self._drop_mappings(topic)
         for topic in tuple(self._mapped_topics_by_broker.get(broker_name, ())):
             self._drop_mapping(topic, broker_name)
         return lost
@@ -190,9 +223,7 @@ class TopicQueues:
             return False
         del self._brokers[topic]
         self.held_bytes -= topic_bytes(topic)
-        if topic in self._mappings:
-            for broker_name in tuple(self._mappings[topic]):
-                self._drop_mapping(topic, broker_name)
+        self._drop_mappings(topic)
         return True
 
     def _forget_queues(self, broker_name: str) -> Mapping[str, QueueData]:
@@ -202,6 +233,10 @@ class TopicQueues:
     def _mapping_bytes(self, topic: str, broker_name: str) -> int:
         info = self._mappings.get(topic, {}).get(broker_name)
         return 0 if info is None else mapping_bytes(topic, info)
+
+    def _drop_mappings(self, topic: str) -> None:
+        for broker_name in tuple(self._mappings.get(topic, ())):
+            self._drop_mapping(topic, broker_name)
 
     def _drop_mapping(self, topic: str, broker_name: str) -> None:
         infos = self._mappings.get(topic)

@@ -41,6 +41,20 @@ class CompressedPieces:
             raise BodyLimitError(f"a part of the compressed body has more than {MAX_PIECE_BYTES} bytes")
         return self._take(length, "a length in the compressed body reaches beyond it")
 
+    def next_pieces(self, most: int) -> list[bytes]:
+        """Take some pieces, as many as are at hand and no more than `most`, at least one. As `next_piece` otherwise."""
+        block, position, end = self._block, self._position, len(self._block)
+        pieces: list[bytes] = []
+        while len(pieces) < most and position + _LENGTH.size <= end:
+            (length,) = _LENGTH.unpack_from(block, position)
+            start = position + _LENGTH.size
+            if not 0 <= length <= end - start:
+                break
+            position = start + length
+            pieces.append(block[start:position])
+        self._position = position
+        return pieces or [self.next_piece()]
+
     def next_count(self) -> int:
         """Take a length that counts the pieces after it."""
         return self._next_length()

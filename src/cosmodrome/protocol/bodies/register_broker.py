@@ -12,17 +12,20 @@ from typing import Any, Final
 
 import msgspec
 
-from cosmodrome.errors import MalformedBodyError
+from cosmodrome.errors import IrregularTableError, MalformedBodyError
 from cosmodrome.protocol.bodies.compressed_pieces import CompressedPieces
 from cosmodrome.protocol.bodies.data_version import NO_TABLE, DataVersion, data_version_from_json
-from cosmodrome.protocol.bodies.json_table import STAND_IN, cut_body
+from cosmodrome.protocol.bodies.json_table import STAND_IN, AroundTable, around_table, cut_body
+from cosmodrome.protocol.bodies.outlined_table import OutlinedTable
 from cosmodrome.protocol.bodies.route import TopicQueueMappingInfo, mapping_info_from_json
+from cosmodrome.protocol.bodies.table_outline import Outline
+from cosmodrome.protocol.bodies.text_table import TextTable, TopicTexts
 from cosmodrome.protocol.bodies.topic_config import (
     TopicConfig,
     TopicTable,
-    topic_config_from_text,
     topic_table_in_slices,
 )
+from cosmodrome.protocol.bodies.topic_stretches import WrittenTable
 from cosmodrome.protocol.json_dialects import parse_lenient, to_text
 from cosmodrome.protocol.limits import DEFAULT_LIMITS, BodyLimits
 from cosmodrome.protocol.slices import Slices, at_once
@@ -43,6 +46,7 @@ _OBJECTS_PER_TOPIC: Final = 4
 # Each takes well under a millisecond.
 _SLICE_TOPICS: Final = 2000
 _SLICE_TEXTS: Final = 200
+_SLICE_PIECES: Final = 1000
 _topic_name: Final = attrgetter("topic_name")
 
 
@@ -86,11 +90,68 @@ def register_broker_body_in_slices(
     if version < V3_0_11:
         table = yield from topic_table_in_slices(parse_lenient(body), now_ms)
         decoded = RegisterBrokerBody(table=table, filter_servers=None)
-    elif is_compressed or body[:1] == ZLIB_FIRST_BYTE:
-        decoded = yield from _decode_compressed(CompressedPieces(body, limits.max_inflated_bytes), now_ms, limits)
+    elif is_compressed_body(body, version, is_compressed=is_compressed):
+        decoded = yield from compressed_body_in_slices(body, now_ms, limits)
+        decoded = yield from _with_configs(decoded)
     else:
         yield from _check_object_count(body, limits)
         decoded = yield from _decode_json(body, now_ms, limits)
+    yield from _check(decoded, limits)
+    return decoded
+
+
+def is_json_body(body: bytes, version: int, *, is_compressed: bool) -> bool:
+    """Whether a body is to be read as a RegisterBrokerBody in JSON."""
+    return bool(body) and version >= V3_0_11 and not is_compressed and body[:1] != ZLIB_FIRST_BYTE
+
+
+def is_compressed_body(body: bytes, version: int, *, is_compressed: bool) -> bool:
+    """Whether a body is to be read as a compressed RegisterBrokerBody."""
+    return bool(body) and version >= V3_0_11 and (is_compressed or body[:1] == ZLIB_FIRST_BYTE)
+
+
+def compressed_body_in_slices(
+    body: bytes, now_ms: int, limits: BodyLimits = DEFAULT_LIMITS
+) -> Slices[RegisterBrokerBody]:
+    """Read a compressed registration body; its topics are in `written`, where a name may be twice.
+
+    Raises:
+        MalformedBodyError: As `decode_register_broker_body`.
+    """
+    decoded = yield from _decode_compressed(CompressedPieces(body, limits.max_inflated_bytes), now_ms, limits)
+    yield from _check(decoded, limits)
+    return decoded
+
+
+def _with_configs(body: RegisterBrokerBody) -> Slices[RegisterBrokerBody]:
+    """Put the topics of a written table under their names."""
+    table, configs = body.table, dict[str, TopicConfig]()
+    for number, config in enumerate(TextTable(table.written or ()).configs(), 1):
+        configs[config.topic_name] = config
+        if number % _SLICE_TOPICS == 0:
+            yield
+    return msgspec.structs.replace(body, table=msgspec.structs.replace(table, topic_configs=configs, written=None))
+
+
+def outlined_body_in_slices(
+    body: bytes, outline: Outline, replaced: frozenset[str] | None, limits: BodyLimits = DEFAULT_LIMITS
+) -> Slices[RegisterBrokerBody]:
+    """Read a registration body in JSON but for its table, which is read while it is compared.
+
+    Args:
+        body: As received.
+        outline: Of this body.
+        replaced: As WrittenTable has it.
+        limits: How much it may hold.
+
+    Raises:
+        IrregularTableError: It must be read by `register_broker_body_in_slices`.
+        MalformedBodyError: Not readable. Nothing of it may be used.
+    """
+    usual = _decode_around(around_table(body, outline.start, outline.end))
+    if usual is None:
+        raise IrregularTableError("the table is not where it was looked for")
+    decoded = yield from _of_usual(usual, limits, OutlinedTable(body, outline, limits, replaced))
     yield from _check(decoded, limits)
     return decoded
 
@@ -168,6 +229,10 @@ def _decode_json(body: bytes, now_ms: int, limits: BodyLimits) -> Slices[Registe
             usual = _decode_usual(body)
         except _NOT_USUAL:
             return (yield from _decode_json_tolerantly(body, now_ms))
+    return (yield from _of_usual(usual, limits))
+
+
+def _of_usual(usual: _UsualBody, limits: BodyLimits, written: WrittenTable | None = None) -> Slices[RegisterBrokerBody]:
     wrapper = usual.topic_config_serialize_wrapper
     mappings = wrapper.topic_queue_mapping_info_map or {}
     limits.check_topics(max(len(mappings), len(wrapper.topic_config_table)))
@@ -183,6 +248,7 @@ def _decode_json(body: bytes, now_ms: int, limits: BodyLimits) -> Slices[Registe
             data_version=wrapper.data_version,
             topic_configs=wrapper.topic_config_table,
             topic_queue_mapping_infos=infos,
+            written=written,
         ),
         filter_servers=_filter_servers(parse_lenient(servers)),
     )
@@ -193,13 +259,11 @@ def _decode_usual_in_pieces(body: bytes) -> Slices[_UsualBody | None]:
     cut = yield from cut_body(body)
     if cut is None:
         return None
+    usual = _decode_around(cut.around)
+    if usual is None:
+        return None
     table: dict[str, TopicConfig] = {}
     try:
-        usual = _decode_usual(_quote_curr_id_maps(cut.rest))
-        if usual.topic_config_serialize_wrapper.topic_config_table != _STAND_IN:
-            return None
-        if _decode_usual(_quote_curr_id_maps(cut.rest_of_empty)).topic_config_serialize_wrapper.topic_config_table:
-            return None
         for piece in cut.pieces:
             table.update(_decode_table(piece))
             yield
@@ -207,6 +271,17 @@ def _decode_usual_in_pieces(body: bytes) -> Slices[_UsualBody | None]:
         return None
     usual.topic_config_serialize_wrapper.topic_config_table = table
     return usual
+
+
+def _decode_around(around: AroundTable) -> _UsualBody | None:
+    """Read what is around a table, which is empty then; None when it is of another kind."""
+    try:
+        usual = _decode_usual(_quote_curr_id_maps(around.with_stand_in))
+        empty = _decode_usual(_quote_curr_id_maps(around.with_none))
+    except _NOT_USUAL:
+        return None
+    is_cut_out = usual.topic_config_serialize_wrapper.topic_config_table == _STAND_IN
+    return empty if is_cut_out and not empty.topic_config_serialize_wrapper.topic_config_table else None
 
 
 def _quote_curr_id_maps(body: bytes) -> bytes:
@@ -237,18 +312,12 @@ def _filter_servers(document: Any) -> tuple[str, ...] | None:
 
 def _decode_compressed(pieces: CompressedPieces, now_ms: int, limits: BodyLimits) -> Slices[RegisterBrokerBody]:
     data_version = data_version_from_json(parse_lenient(pieces.next_piece()), now_ms)
-    configs: dict[str, TopicConfig] = {}
-    sliced_bytes = 0
-    for number in range(_count(pieces, limits)):
-        if number % _SLICE_TEXTS == 0 or pieces.inflated_bytes - sliced_bytes >= SLICE_BYTES:
-            sliced_bytes = pieces.inflated_bytes
-            yield
-        config = topic_config_from_text(_text_of(pieces.next_piece()))
-        configs[config.topic_name] = config
+    table = yield from _read_texts(pieces, limits)
     filter_servers = _filter_servers(parse_lenient(pieces.next_piece()))
     mappings: dict[str, TopicQueueMappingInfo] = {}
     # By the protocol only writers of 5.0.0 and above append the mappings; bytes that remain are the proof.
     if pieces.has_more():
+        sliced_bytes = 0
         for number in range(_count(pieces, limits)):
             if number % _SLICE_TEXTS == 0 or pieces.inflated_bytes - sliced_bytes >= SLICE_BYTES:
                 sliced_bytes = pieces.inflated_bytes
@@ -258,15 +327,28 @@ def _decode_compressed(pieces: CompressedPieces, now_ms: int, limits: BodyLimits
                 raise MalformedBodyError("a static-topic mapping has no topic")
             mappings[info.topic] = info
     pieces.check_end()
-    table = TopicTable(data_version=data_version, topic_configs=configs, topic_queue_mapping_infos=mappings)
-    return RegisterBrokerBody(table=table, filter_servers=filter_servers)
+    return RegisterBrokerBody(
+        table=TopicTable(
+            data_version=data_version, topic_configs={}, topic_queue_mapping_infos=mappings, written=table
+        ),
+        filter_servers=filter_servers,
+    )
+
+
+def _read_texts(pieces: CompressedPieces, limits: BodyLimits) -> Slices[TextTable]:
+    texts, table = TopicTexts(), TextTable()
+    missing = _count(pieces, limits)
+    while missing:
+        some = pieces.next_pieces(min(missing, _SLICE_PIECES))
+        stretch = texts.stretch(some)
+        limits.check_names(stretch.names)
+        table.append(stretch)
+        missing -= len(some)
+        yield
+    return table
 
 
 def _count(pieces: CompressedPieces, limits: BodyLimits) -> int:
     count = pieces.next_count()
     limits.check_topics(count)
     return count
-
-
-def _text_of(piece: bytes) -> str:
-    return piece.decode("utf-8", "replace")

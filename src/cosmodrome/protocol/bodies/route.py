@@ -4,7 +4,7 @@ Owns: the values QueueData, BrokerData, TopicQueueMappingInfo, TopicRouteData, a
 Must not know: how a route is found, filtered or cached.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -92,9 +92,12 @@ class _MappingInfoJson(msgspec.Struct, kw_only=True, rename="camel", omit_defaul
     total_queues: int
 
 
-class _TopicRouteDataJson(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True, gc=False):
+class _RouteGroupsJson(msgspec.Struct, kw_only=True, rename="camel", gc=False):
     broker_datas: list[_BrokerDataJson]
     filter_server_table: Mapping[str, tuple[str, ...]]
+
+
+class _RouteQueuesJson(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True, gc=False):
     order_topic_conf: str | None = None
     queue_datas: tuple[QueueData, ...]
     topic_queue_mapping_by_broker: dict[str, _MappingInfoJson] | None = None
@@ -102,11 +105,22 @@ class _TopicRouteDataJson(msgspec.Struct, kw_only=True, rename="camel", omit_def
 
 def encode_topic_route(route: TopicRouteData, dialect: JsonDialect) -> bytes:
     """Write a route: members in alphabetical order, no white space (the Go client cuts it by hand)."""
+    return join_route(encode_route_groups(route.broker_datas, route.filter_server_table, dialect), route, dialect)
+
+
+def encode_route_groups(
+    broker_datas: Iterable[BrokerData], filter_server_table: Mapping[str, tuple[str, ...]], dialect: JsonDialect
+) -> bytes:
+    """Write what all routes with the same brokers have in common, for `join_route`."""
+    datas = [broker_data_json(data, dialect) for data in broker_datas]
+    return encode_json(_RouteGroupsJson(broker_datas=datas, filter_server_table=filter_server_table))
+
+
+def join_route(groups: bytes, route: TopicRouteData, dialect: JsonDialect) -> bytes:
+    """Write a route whose brokers and filter servers are written already."""
     mappings = route.topic_queue_mapping_by_broker
-    return encode_json(
-        _TopicRouteDataJson(
-            broker_datas=[broker_data_json(data, dialect) for data in route.broker_datas],
-            filter_server_table=route.filter_server_table,
+    queues = encode_json(
+        _RouteQueuesJson(
             order_topic_conf=route.order_topic_conf,
             queue_datas=route.queue_datas,
             topic_queue_mapping_by_broker=None
@@ -114,6 +128,8 @@ def encode_topic_route(route: TopicRouteData, dialect: JsonDialect) -> bytes:
             else {name: _mapping_info_json(info, dialect) for name, info in mappings.items()},
         )
     )
+    # Two objects, neither of them empty, become one.
+    return b"".join((memoryview(groups)[:-1], b",", memoryview(queues)[1:]))
 
 
 def broker_data_json(data: BrokerData, dialect: JsonDialect) -> Any:

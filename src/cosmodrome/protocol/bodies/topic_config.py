@@ -7,13 +7,16 @@ Must not know: what is done with a table.
 
 import re
 from collections.abc import Callable, Mapping
+from operator import attrgetter
+from sys import intern
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
-from cosmodrome.errors import MalformedBodyError
+from cosmodrome.errors import IrregularTableError, MalformedBodyError
 from cosmodrome.protocol.bodies.data_version import DataVersion, data_version_from_json
 from cosmodrome.protocol.bodies.route import TopicQueueMappingInfo, mapping_info_from_json
+from cosmodrome.protocol.bodies.topic_stretches import TopicShape, TopicStretch, WrittenTable
 from cosmodrome.protocol.json_dialects import to_int32, to_text
 from cosmodrome.protocol.slices import Slices
 
@@ -40,15 +43,37 @@ class TopicConfig(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=
     topic_sys_flag: _Int32 = 0
 
 
+_name: Final = attrgetter("topic_name")
+shape_of: Final[Callable[[TopicConfig], TopicShape]] = attrgetter(
+    "perm", "read_queue_nums", "topic_sys_flag", "write_queue_nums"
+)
+
+
+def stretch_of(configs: dict[str, TopicConfig]) -> TopicStretch:
+    """Give a stretch of these topics.
+
+    Raises:
+        IrregularTableError: One has another name than its key.
+    """
+    # The tables hold one text for each topic, and finding the same text again is quick.
+    names = tuple(map(intern, configs))
+    values = configs.values()
+    if tuple(map(_name, values)) != names:
+        raise IrregularTableError("a topic is not under its name")
+    return TopicStretch(names, list(map(shape_of, values)))
+
+
 class TopicTable(msgspec.Struct, frozen=True, kw_only=True):
     """A broker's table as a registration carries it.
 
-    `topic_configs` is keyed as on the wire; a topic's name is that inside its TopicConfig.
+    `topic_configs` is keyed as on the wire; a topic's name is that inside its TopicConfig. It is empty when the topics
+    are in `written`, to be read while they are compared.
     """
 
     data_version: DataVersion
     topic_configs: Mapping[str, TopicConfig]
     topic_queue_mapping_infos: Mapping[str, TopicQueueMappingInfo] = {}
+    written: WrittenTable | None = None
 
 
 def topic_table_in_slices(document: Any, now_ms: int) -> Slices[TopicTable]:

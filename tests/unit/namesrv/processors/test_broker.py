@@ -1,10 +1,13 @@
 """Requests about brokers. What the tables do is told in routing/test_tables.py."""
 
+from collections.abc import Callable
+
 import pytest
 from tests.support import wire
 from tests.support.builders import AsyncWire, Running
 
-from cosmodrome.namesrv.processors.broker import registration_digest
+from cosmodrome.namesrv.events import BrokerRegistered
+from cosmodrome.namesrv.registration_digest import registration_digest
 from cosmodrome.protocol.command import RemotingCommand
 
 A = wire.Broker(name="broker-a")
@@ -122,6 +125,52 @@ async def test_all_forms_of_bodies(peer: AsyncWire) -> None:
         broker = wire.Broker(name=f"b{number}", addr=f"10.0.0.{number}:1")
         assert (await peer.register(broker, body=body, version=version)).code == 0
     assert len((await cluster(peer))["brokerAddrTable"]) == len(bodies)
+
+
+MANY = [wire.topic_config(f"T{number}") for number in range(1000)]
+
+
+async def queues_of(peer: AsyncWire, topic: str) -> list[int]:
+    route = await peer.request(105, {"topic": topic})
+    return [data["writeQueueNums"] for data in route.json()["queueDatas"]] if route.code == 0 else []
+
+
+@pytest.mark.parametrize("make", [wire.register_body, wire.compressed_register_body], ids=["JSON", "compressed"])
+async def test_a_long_registration_with_some_changes(peer: AsyncWire, make: Callable[..., bytes]) -> None:
+    """What is new is taken, also when others changed topics of this broker in between, and what is the same stays."""
+    ext = {"compressed": "true"} if make is wire.compressed_register_body else {}
+    await peer.register(A, body=make(MANY, wire.data_version(1)), ext=ext)
+    await peer.request(216, {"topic": "T500"})
+    changed = [*MANY[:300], wire.topic_config("T300", write=16), *MANY[301:], wire.topic_config("new", write=3)]
+
+    assert (await peer.register(A, body=make(changed, wire.data_version(2)), ext=ext)).code == 0
+
+    asked = ("T0", "T299", "T300", "T301", "T500", "T999", "new")
+    assert [await queues_of(peer, topic) for topic in asked] == [[8], [8], [16], [8], [8], [8], [3]]
+
+
+async def test_a_topic_that_is_there_twice_counts_once(peer: AsyncWire, run: Running) -> None:
+    """The last one is true, wherever it stands, for the master and for its slave."""
+    twice = wire.compressed_register_body([*MANY, wire.topic_config("T0", write=16)])
+    for broker in (A, SLAVE):
+        assert (await peer.register(broker, body=twice)).code == 0
+
+    assert await queues_of(peer, "T0") == [16]
+    told = [one.topics for one in run.events if isinstance(one, BrokerRegistered)]
+    assert told == [1000, 1000]
+
+
+async def test_a_long_registration_that_changes_into_another_form(peer: AsyncWire) -> None:
+    """A key that is not the name, a text that is not as brokers write it, and back."""
+    body = wire.register_body(MANY, wire.data_version(1))
+    odd = body.replace(b'"T7":{', b'"seven":{', 1)
+    spaced = body.replace(b'"topicConfigTable":{', b'"topicConfigTable": {', 1)
+    for sent in (body, odd, spaced, body):
+        assert (await peer.register(A, body=sent)).code == 0
+        assert await queues_of(peer, "T7") == [8]
+    broken = await peer.register(A, body=body.replace(b'"T7":{', b'"T7":[', 1))
+
+    assert (broken.code, (broken.remark or "")[:35]) == (1, "Failed to decode RegisterBrokerBody")
 
 
 async def test_flags_of_a_registration(peer: AsyncWire) -> None:

@@ -8,7 +8,7 @@ from tests.support.builders import identity, mapping, queue_data, registration, 
 from cosmodrome.errors import RequestRefusedError
 from cosmodrome.namesrv.routing.broker_live import BrokerKey
 from cosmodrome.namesrv.routing.registration import BrokerRegistration
-from cosmodrome.namesrv.routing.room import ENTRY_BYTES, TableLimits, topic_bytes
+from cosmodrome.namesrv.routing.room import ENTRY_BYTES, TableLimits, topic_bytes, topics_bytes
 from cosmodrome.namesrv.routing.tables import RouteTables
 from cosmodrome.protocol.slices import at_once
 
@@ -148,3 +148,8 @@ def test_equal_names_are_one_text() -> None:
 
     held = tables._queues.of_broker("broker-a").values()
     assert len({id(data.broker_name) for data in held}) == 1
+
+
+@pytest.mark.parametrize("names", [(), ("T1",), ("T1", "T22"), ("T1", "主題", "T" * 50)])
+def test_many_topics_cost_what_each_costs(names: tuple[str, ...]) -> None:
+    assert topics_bytes(names) == sum(map(topic_bytes, names))

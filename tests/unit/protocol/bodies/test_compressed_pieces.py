@@ -100,3 +100,30 @@ def test_what_follows_the_stream_is_noticed_wherever_it_begins() -> None:
     for behind in (b"x", bytes(100_000), stream):
         with pytest.raises(MalformedBodyError, match="followed by something else"):
             read_all(stream + behind)
+
+
+@pytest.mark.parametrize(
+    "sizes", [[0], [1, 0, 5], [100_000, 3, 70_000], [7] * 20_000, [65_532, 1, 65_531, 0, 0, 200_000]]
+)
+@pytest.mark.parametrize("most", [1, 3, 1000])
+def test_pieces_taken_many_at_a_time(sizes: list[int], most: int) -> None:
+    """The same pieces, never more than asked, and at least one."""
+    stream = zlib.compress(b"".join(piece(bytes([number % 256]) * size) for number, size in enumerate(sizes)), 1)
+    pieces, taken = CompressedPieces(stream, LIMIT), list[bytes]()
+    while pieces.has_more():
+        some = pieces.next_pieces(most)
+        assert 1 <= len(some) <= most
+        taken += some
+    pieces.check_end()
+
+    assert taken == read_all(stream)
+
+
+@pytest.mark.parametrize("length", [-1, 6, MAX_PIECE_BYTES + 1, 2**31 - 1])
+def test_a_bad_length_among_many_is_told_when_it_is_its_turn(length: int) -> None:
+    stream = zlib.compress(piece(b"good") * 2 + struct.pack(">i", length) + b"short")
+    pieces = CompressedPieces(stream, LIMIT)
+
+    assert pieces.next_pieces(10) + pieces.next_pieces(10) == [b"good", b"good"]
+    with pytest.raises(MalformedBodyError):
+        pieces.next_pieces(10)
