@@ -8,20 +8,23 @@ import argparse
 import datetime as dt
 import os
 import platform
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 from tests.interop.rig.jars import RigError
 
 from benchmarks.figures import markdown
-from benchmarks.measures import latency, reads, registrations, scale
+from benchmarks.measures import latency, memory, reads, registrations, scale, start, warm_start
 from benchmarks.native import BenchError, Native
 from benchmarks.run import Run
-from benchmarks.subjects import APACHE, FLOOR, OURS, RUST, running
+from benchmarks.subjects import APACHE, FLOOR, OURS, RUST, Starters, running
 
 RESULTS: Final = Path(__file__).parent / "results.md"
 MEASURES: Final[dict[str, Callable[[Run], None]]] = {
@@ -29,28 +32,38 @@ MEASURES: Final[dict[str, Callable[[Run], None]]] = {
     "registrations": registrations.measure,
     "latency": latency.measure,
     "scale": scale.measure,
+    "memory": memory.measure,
+    "start": start.measure,
+    "warm-start": warm_start.measure,
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, append. Gives 0, or 2 when it could not run; goals that are missed are only told."""
     options = _options(arguments)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # not every server asks for more by itself
     servers = options.servers or [OURS, FLOOR, APACHE, *([RUST] if options.rust else [])]
     try:
         native = Native()
         with (
             tempfile.TemporaryDirectory(prefix="cosmodrome-bench-") as folder,
-            running(servers, native, Path(folder), options.rust) as subjects,
+            ExitStack() as stack,
         ):
+            starters = Starters(native, Path(folder), options.rust)
+            subjects = stack.enter_context(running(servers, starters))
             run = Run(
                 native=native,
+                starters=starters,
                 subjects=subjects,
-                rounds=options.rounds or (2 if options.quick else 5),
-                seconds=1 if options.quick else 3,
+                rounds=options.rounds or (1 if options.quick else 5),
+                seconds=1 if options.quick else 2,
                 is_quick=options.quick,
             )
             for name in options.only or MEASURES:
+                begin_s = time.monotonic()
                 MEASURES[name](run)
+                run.say(f"{name} took {time.monotonic() - begin_s:.0f} s")
             text = _report(run)
     except (BenchError, RigError) as error:
         print(f"bench: {error}", file=sys.stderr)
@@ -68,8 +81,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="./bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="small cases, two rounds: under two minutes")
-    parser.add_argument("--rounds", type=int, help="how often each case is measured (5; quick: 2)")
+    parser.add_argument("--quick", action="store_true", help="small cases, one round: under two minutes")
+    parser.add_argument("--rounds", type=int, help="how often each case is measured (5; quick: 1)")
     parser.add_argument("--only", nargs="+", choices=list(MEASURES), help="some of the measures")
     parser.add_argument(
         "--servers", nargs="+", choices=[OURS, FLOOR, APACHE, RUST],
@@ -83,13 +96,17 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _report(run: Run) -> str:
-    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
     subjects = "\n".join(f"- {subject.name}: {subject.describes}" for subject in run.subjects)
-    head = (
-        f"## {now}, commit {_commit()}{', quick' if run.is_quick else ''}\n\n"
-        f"{_machine()}; {run.rounds} rounds of {run.seconds} s; medians, ratios of one round with their spread.\n\n"
+    return f"{heading('servers', run.rounds, run.is_quick)}{subjects}\n\n{markdown(run.figures)}"
+
+
+def heading(what: str, rounds: int, is_quick: bool) -> str:  # noqa: FBT001  # as the option
+    """Give what stands above the tables of a run: when, of which commit, on which machine."""
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return (
+        f"## {now}, {what}, commit {_commit()}{', quick' if is_quick else ''}\n\n"
+        f"{_machine()}; {rounds} round{'' if rounds == 1 else 's'}; medians, ratios of one round with their spread.\n\n"
     )
-    return f"{head}{subjects}\n\n{markdown(run.figures)}"
 
 
 def _commit() -> str:

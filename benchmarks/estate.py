@@ -108,9 +108,14 @@ class Estate:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.leave()
+
+    def leave(self) -> None:
+        """Let all of them leave in good order."""
         for broker in self.brokers:
             broker.unregister()
             broker.wire.close()
+        self.brokers.clear()
 
     def add(self, names: Sequence[str], brokers: int = 1, form: str = "JSON", prefix: str = "broker") -> None:
         """Let so many more brokers register these topics, eight queues each."""

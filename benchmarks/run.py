@@ -5,12 +5,12 @@ Must not know: which measures there are.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.figures import Figures
 from benchmarks.native import Native
-from benchmarks.subjects import Subject
+from benchmarks.subjects import Starters, Subject
 
 
 @dataclass(slots=True)
@@ -18,6 +18,7 @@ class Run:
     """Servers, and how thoroughly to measure them.
 
     Attributes:
+        starters: Start servers anew, for what a server that has done things cannot show.
         subjects: The servers, all running.
         rounds: How often each case is measured; servers take turns within a round.
         seconds: How long one load lasts.
@@ -25,6 +26,7 @@ class Run:
     """
 
     native: Native
+    starters: Starters
     subjects: list[Subject]
     rounds: int
     seconds: int
@@ -35,6 +37,12 @@ class Run:
     def name_servers(self) -> list[Subject]:
         """The servers that keep a registry: all but the floor."""
         return [subject for subject in self.subjects if not subject.is_floor]
+
+    def on_fresh(self, names: Sequence[str]) -> Iterator[Subject]:
+        """Start these servers anew, one after the other, each gone before the next one comes."""
+        for name in names:
+            with self.starters.running(name) as subject:
+                yield subject
 
     def turns(self, subjects: list[Subject]) -> Iterator[Subject]:
         """Give each server once per round; who begins changes, since the first may find a cooler machine."""

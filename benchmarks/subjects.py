@@ -1,15 +1,16 @@
 """The servers that are measured.
 
-Owns: how each is started, the same for all measures; what the system tells about a process.
+Owns: how each is started, the same for all measures.
 Must not know: what is measured.
 """
 
+import itertools
 import os
 import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ from tests.interop.rig.jars import V5_5
 from tests.interop.rig.java import SERVER_JVM_FLAGS
 from tests.interop.rig.name_servers import ApacheNameServer, NameServer, OurNameServer
 from tests.interop.rig.ports import HOST, free_port
+from tests.support.process_figures import memory_of, ran_s_of
 from tests.support.waiting import wait_until
 
 from benchmarks.native import BenchError, Native
@@ -30,6 +32,13 @@ FLOOR: Final = "floor"
 # A connection of the benchmark may be silent for long, and a broker must live as long as its measure.
 _CONFIG: Final = {"serverChannelMaxIdleTimeSeconds": "86400"}
 _SETTLE_S: Final = 0.05
+
+
+_MIB: Final = 2**20
+_DESCRIPTIONS: Final = {
+    OURS: "this checkout",
+    APACHE: f"Apache RocketMQ {V5_5}, java {' '.join(SERVER_JVM_FLAGS)}",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,53 +60,77 @@ class Subject:
         """Whether it knows one route only, and nothing else."""
         return self.name == FLOOR
 
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The forms of registration that it reads, the smallest first.
+
+        rocketmq-rust 1.0.0 takes bare DEFLATE for what Java brokers send as a zlib stream.
+        """
+        return ("JSON",) if self.name == RUST else ("compressed", "JSON")
+
     def cpu_ms(self) -> float:
         """CPU time of all its threads that live, in milliseconds, once it has come to rest."""
         time.sleep(_SETTLE_S)
-        ran = (file.read_text().split()[0] for file in Path(f"/proc/{self.pid}/task").glob("*/schedstat"))
-        return sum(map(int, ran)) / 1e6
+        return ran_s_of(self.pid) * 1000
 
     def resident_mb(self) -> float:
         """Resident memory now."""
-        status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
-        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+        return memory_of(self.pid) / _MIB
+
+
+class Starters:
+    """Starts the servers, each time in a folder of its own."""
+
+    def __init__(self, native: Native, folder: Path, rust_program: Path | None) -> None:
+        self._native = native
+        self._folder = folder
+        self._rust_program = rust_program
+        self._count = itertools.count()
+
+    def running(self, name: str) -> AbstractContextManager[Subject]:
+        """Start one; it has answered when this is entered, and is killed when it is left.
+
+        Raises:
+            BenchError: It does not start, or its program was not named.
+        """
+        match name:
+            case "ours" | "apache":
+                return _running(name, self.name_server(name))
+            case "floor":
+                return _floor(self._native, self._new_folder(name))
+            case "rust":
+                return _rust(self._rust_program, self._new_folder(name))
+            case _:
+                raise AssertionError(name)
+
+    def name_server(self, name: str) -> NameServer:
+        """Prepare one of the two that can be started again on the same port: ours or Apache's."""
+        if name == OURS:
+            return OurNameServer(self._new_folder(name), _CONFIG)
+        assert name == APACHE, name
+        return ApacheNameServer(V5_5, self._new_folder(name), _CONFIG, jvm_flags=SERVER_JVM_FLAGS)
+
+    def _new_folder(self, name: str) -> Path:
+        return self._folder / f"{name}-{next(self._count)}"
 
 
 @contextmanager
-def running(names: Sequence[str], native: Native, folder: Path, rust_program: Path | None) -> Iterator[list[Subject]]:
+def running(names: Sequence[str], starters: Starters) -> Iterator[list[Subject]]:
     """Start the named servers, all at once; the idle ones cost nothing while another is measured.
 
     Raises:
-        BenchError: One of them does not start, or `rust_program` is wanted and is no file.
+        BenchError: One of them does not start.
     """
-    starters = {
-        OURS: lambda: _ours(folder / OURS),
-        APACHE: lambda: _apache(folder / APACHE),
-        RUST: lambda: _rust(rust_program, folder / RUST),
-        FLOOR: lambda: _floor(native, folder / FLOOR),
-    }
     with ExitStack() as stack:
-        yield [stack.enter_context(starters[name]()) for name in names]
+        yield [stack.enter_context(starters.running(name)) for name in names]
 
 
 @contextmanager
-def _ours(folder: Path) -> Iterator[Subject]:
-    with _name_server(OurNameServer(folder, _CONFIG)) as (port, pid):
-        yield Subject(OURS, port, pid, "this checkout")
-
-
-@contextmanager
-def _apache(folder: Path) -> Iterator[Subject]:
-    flags = " ".join(SERVER_JVM_FLAGS)
-    with _name_server(ApacheNameServer(V5_5, folder, _CONFIG, jvm_flags=SERVER_JVM_FLAGS)) as (port, pid):
-        yield Subject(APACHE, port, pid, f"Apache RocketMQ {V5_5}, java {flags}")
-
-
-@contextmanager
-def _name_server(server: NameServer) -> Iterator[tuple[int, int]]:
+def _running(name: str, server: NameServer) -> Iterator[Subject]:
     try:
         server.start()
-        yield int(server.address.rpartition(":")[2]), server.process.pid
+        port = int(server.address.rpartition(":")[2])
+        yield Subject(name, port, server.process.pid, _DESCRIPTIONS[name])
     finally:
         server.kill()
 

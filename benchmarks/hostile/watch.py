@@ -1,14 +1,14 @@
 """What a process costs, read all the time.
 
-Owns: resident memory, descriptors and CPU time of a process from the system's tables, and their peaks.
+Owns: resident memory, descriptors and CPU time of a process at one instant, and their peaks.
 Must not know: what the process is.
 """
 
 import asyncio
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
+
+from tests.support.process_figures import cpu_s_of, descriptors_of, memory_of
 
 LOOK_S: Final = 0.05
 
@@ -24,15 +24,7 @@ class Cost:
 
 def cost_of(pid: int) -> Cost:
     """Read what a process costs now."""
-    folder = Path("/proc", str(pid))
-    try:
-        pages = int((folder / "statm").read_text(encoding="ascii").split()[1])
-        times = (folder / "stat").read_text(encoding="ascii").rpartition(")")[2].split()
-        descriptors = sum(1 for _ in (folder / "fd").iterdir())
-    except (OSError, IndexError):
-        return Cost(memory_bytes=0, descriptors=0, cpu_s=0.0)
-    cpu_s = (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
-    return Cost(memory_bytes=pages * os.sysconf("SC_PAGE_SIZE"), descriptors=descriptors, cpu_s=cpu_s)
+    return Cost(memory_bytes=memory_of(pid), descriptors=descriptors_of(pid), cpu_s=cpu_s_of(pid))
 
 
 class Watch:

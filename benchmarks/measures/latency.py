@@ -2,7 +2,7 @@
 
 The loop is open: requests fall due at even times, and a stall is felt by every request that it delays.
 
-Owns: the rate, the storm beside it.
+Owns: the rate, the storm beside it, the probe for stalls.
 Must not know: how load is made (native/nsload.c).
 """
 
@@ -10,6 +10,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
+
+from tests.support.stall_probe import StallProbe
 
 from benchmarks.estate import FORMS, Estate, LastingBroker, topic_names
 from benchmarks.figures import Entry
@@ -20,6 +22,7 @@ P50: Final = "Route read at half capacity: p50"
 P99: Final = "Route read at half capacity: p99"
 P999: Final = "Route read at half capacity: p99.9"
 SLOWEST: Final = "Route read at half capacity: slowest"
+STALL: Final = "Longest stall: no answer to anybody for so long"
 CHANGE: Final = "Route read at half capacity: p99 in the storm, as a multiple of the quiet p99"
 _TOPICS: Final = 100
 _PERIOD_S: Final = 1.0
@@ -38,7 +41,7 @@ def measure(run: Run) -> None:
             rate = _half_capacity(run, subject)
             quiet = _load(run, subject, rate)
             _note(run, subject, "quiet", quiet)
-            for form, bodies in storms.items():
+            for form, bodies in ((form, storms[form]) for form in FORMS if form in subject.forms):
                 with _storm(subject, form, bodies):
                     stormy = _load(run, subject, rate)
                 _note(run, subject, f"{form} storm, {size:,} topics a second", stormy)
@@ -51,15 +54,19 @@ def _half_capacity(run: Run, subject: Subject) -> float:
 
 
 def _load(run: Run, subject: Subject, rate: float) -> dict[str, Any]:
-    seconds = max(3, run.seconds * 2)
-    return run.native.load(
-        subject.port, subject.pid, conns=64, depth=8, seconds=seconds, topics=_TOPICS, prefix="Calm", rate=rate
-    )
+    seconds = run.seconds if run.is_quick else run.seconds * 2
+    with StallProbe(subject.address, subject.pid) as probe:
+        load = run.native.load(
+            subject.port, subject.pid, conns=64, depth=8, seconds=seconds, topics=_TOPICS, prefix="Calm", rate=rate
+        )
+    return load | {"stall_ms": probe.found.longest_ms, "own_stall_ms": probe.found.longest_of_server_ms}
 
 
 def _note(run: Run, subject: Subject, case: str, load: dict[str, Any]) -> None:
     for measure, name in ((P50, "p50_us"), (P99, "p99_us"), (P999, "p999_us"), (SLOWEST, "max_us")):
         run.figures.add(Entry(measure, case, "us"), subject.name, load[name])
+    run.figures.add(Entry(STALL, case, "ms"), subject.name, load["stall_ms"])
+    run.figures.add(Entry(STALL, f"{case}, less waiting for a processor", "ms"), subject.name, load["own_stall_ms"])
 
 
 @contextmanager

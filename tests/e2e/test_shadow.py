@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from tests.support.latency import RouteReader, assert_not_slowed, quiet_p99_s
+from tests.support.process_figures import memory_of
 from tests.support.server_log import log_lines, wait_for_line
 from tests.support.server_process import ServerProcess
-from tests.support.standing_rule import memory_of
 from tests.support.waiting import wait_until
 from tests.support.wire import Broker, Wire, encode_request, register, split, topic_config
 

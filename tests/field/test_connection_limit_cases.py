@@ -20,9 +20,10 @@ from tests.support.crowds import Crowd, expect_refused, many_descriptors
 from tests.support.field import Names, StartServer
 from tests.support.first_statements import WITHOUT_UVLOOP, doing_first, few_descriptors
 from tests.support.peer import MASTER, NOT_SUPPORTED, ROUTE, SUCCESS, Peer, numbered, peers, topics_named
+from tests.support.process_figures import cpu_s_of, descriptors_of, memory_of
 from tests.support.server_log import Line, log_lines, wait_for_line
 from tests.support.server_process import ServerProcess
-from tests.support.standing_rule import StandingRule, descriptors_of, memory_of
+from tests.support.standing_rule import StandingRule
 from tests.support.tls_wire import credulous, tls_keys
 from tests.support.waiting import wait_until
 from tests.support.wire import FLAG_ONEWAY, encode_request, identity_ext, register_body, registration_ext
@@ -418,11 +419,6 @@ def server_on(loop: str, folder: Path, first: str = "") -> Iterator[ServerProces
         rule.check()
 
 
-def cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 @pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
 def test_F083_without_descriptors_accepting_pauses_and_resumes(tmp_path: Path, names: Names, loop: str) -> None:
     """The limit is lowered while the server runs, which it cannot foresee: as when other files use them up."""
@@ -434,12 +430,12 @@ def test_F083_without_descriptors_accepting_pauses_and_resumes(tmp_path: Path, n
         with Crowd(server.address, 30, first=ask(names("T"))) as clients:
             wait_until(lambda: clients.answered() >= 8, "answers to those that were let in", SOON_S)
             wait_for_line(server, event="connections.exhausted")
-            begun_s, begun_cpu_s = time.monotonic(), cpu_s(server.pid)
+            begun_s, begun_cpu_s = time.monotonic(), cpu_s_of(server.pid)
             while time.monotonic() < begun_s + 1:
                 assert broker.heartbeat(names.broker()).code == SUCCESS
                 assert broker.routed(names("T"))
                 time.sleep(0.05)
-            assert cpu_s(server.pid) - begun_cpu_s < (time.monotonic() - begun_s) * 0.7, "it waits, it does not try"
+            assert cpu_s_of(server.pid) - begun_cpu_s < (time.monotonic() - begun_s) * 0.7, "it waits, it does not try"
             assert clients.answered() < 20, "the others wait to be accepted"
             assert descriptors_of(server.pid) <= few
 

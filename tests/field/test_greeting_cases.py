@@ -16,9 +16,9 @@ from tests.support.certificates import Pair, make_pair
 from tests.support.field import Names, StartServer
 from tests.support.latency import RouteReader, assert_not_slowed, quiet_p99_s
 from tests.support.peer import NO_ROUTE, ROUTE, SUCCESS, Peer, numbered, topics_named
+from tests.support.process_figures import descriptors_of, memory_of
 from tests.support.server_log import Line, log_lines, wait_for_line
 from tests.support.server_process import ServerProcess
-from tests.support.standing_rule import descriptors_of, memory_of
 from tests.support.tls_by_hand import TLS_1_0, TLS_1_2, hello_record, record
 from tests.support.tls_wire import PROXY_V2_SIGNATURE, credulous, proxy_v1, proxy_v2, tls_keys
 from tests.support.waiting import wait_until

@@ -40,9 +40,10 @@ from tests.support.peer import (
     queue_data,
     topics_named,
 )
+from tests.support.process_figures import cpu_s_of, memory_of, peak_memory_of
 from tests.support.server_log import log_lines
 from tests.support.server_process import ServerProcess
-from tests.support.standing_rule import StandingRule, memory_of
+from tests.support.standing_rule import StandingRule
 from tests.support.waiting import wait_until
 from tests.support.wire import (
     Answer,
@@ -98,18 +99,6 @@ BOMBS: Final[Mapping[str, Callable[[int], bytes]]] = {
 }
 
 
-def highest_memory_of(pid: int) -> int:
-    """Return the most resident memory that a process ever had, in bytes."""
-    text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    return int(re.search(r"VmHWM:\s+(\d+)", text)[1]) * 1024  # type: ignore[index]  # the system always tells
-
-
-def cpu_s(pid: int) -> float:
-    """Return how much processor time a process has used, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / 100
-
-
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS.keys())
 def test_F087_a_bomb_is_refused_once_the_limit_is_passed(
     own_server: StartServer, names: Names, bomb: Callable[[int], bytes]
@@ -121,12 +110,12 @@ def test_F087_a_bomb_is_refused_once_the_limit_is_passed(
     with Peer(server.address, timeout=60) as peer, Peer(server.address) as client:
         peer.registered(broker, topics_named(names("T"), names("U")))
         known = client.topics()
-        before, used_s = highest_memory_of(server.pid), cpu_s(server.pid)
+        before, used_s = peak_memory_of(server.pid), cpu_s_of(server.pid)
         answer = register(peer, broker, body=body, ext={"compressed": "true"})
         assert answer.code == SYSTEM_ERROR
         assert len(answer.remark or "") < 200
-        assert highest_memory_of(server.pid) - before < INFLATED_LIMIT + 3 * len(body)
-        assert cpu_s(server.pid) - used_s < 10, "to inflate all of it would take half a minute and more"
+        assert peak_memory_of(server.pid) - before < INFLATED_LIMIT + 3 * len(body)
+        assert cpu_s_of(server.pid) - used_s < 10, "to inflate all of it would take half a minute and more"
         assert client.topics() == known
         assert client.routed(names("T")).brokers == {broker.name: {MASTER: broker.addr}}
         peer.unreg(broker)
@@ -139,7 +128,7 @@ def test_F087_what_inflates_to_long_names_fills_no_memory(own_server: StartServe
     codes = []
     with Peer(server.address, timeout=60) as peer:
         peer.registered(good, topics_named(names("T"), names("U")))
-        before = highest_memory_of(server.pid)
+        before = peak_memory_of(server.pid)
         for number in range(24):
             named = topics_named(*(names(f"{number}-{topic}").ljust(1000, "x") for topic in range(900)))
             body = compressed_register_body(named)
@@ -149,7 +138,7 @@ def test_F087_what_inflates_to_long_names_fills_no_memory(own_server: StartServe
         accepted = codes.count(SUCCESS)
         assert codes == [SUCCESS] * accepted + [SYSTEM_ERROR] * (24 - accepted)
         assert 0 < accepted < 12
-        assert highest_memory_of(server.pid) - before < 40 * MIB
+        assert peak_memory_of(server.pid) - before < 40 * MIB
         assert len(peer.topics()) == 2 + 900 * accepted
         assert peer.reg(good, topics_named(names("T"), names("U"))).code == SUCCESS
         peer.unreg(good)
@@ -175,7 +164,7 @@ def test_F087_twenty_at_once(own_server: StartServer, names: Names) -> None:
     request = encode_request(REG, ext, body, opaque=1)
     with Peer(server.address) as peer:
         peer.registered(broker, topics_named(names("T"), names("U")))
-        before = highest_memory_of(server.pid)
+        before = peak_memory_of(server.pid)
         bad = [Peer(server.address, timeout=60) for _ in range(20)]
         for each in bad:
             each.send(request)
@@ -187,7 +176,7 @@ def test_F087_twenty_at_once(own_server: StartServer, names: Names) -> None:
                 if not each.untaken() and not each.is_silent(0.001):
                     assert each.untaken()[0].code == SYSTEM_ERROR
         assert waiting > 3
-        assert highest_memory_of(server.pid) - before < INFLATED_LIMIT // 8 + 20 * 3 * len(body)
+        assert peak_memory_of(server.pid) - before < INFLATED_LIMIT // 8 + 20 * 3 * len(body)
         for each in bad:
             each.close()
         peer.unreg(broker)

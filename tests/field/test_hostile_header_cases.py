@@ -15,9 +15,10 @@ from typing import Final
 import pytest
 from tests.support.field import Names, StartServer
 from tests.support.peer import MASTER, NO_ROUTE, ROUTE, SUCCESS, Peer, topics_named
+from tests.support.process_figures import memory_of
 from tests.support.server_log import log_lines, wait_for_line
 from tests.support.server_process import ServerProcess
-from tests.support.standing_rule import StandingRule, memory_of
+from tests.support.standing_rule import StandingRule
 from tests.support.waiting import wait_until
 from tests.support.wire import frame
 

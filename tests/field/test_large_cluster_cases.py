@@ -4,11 +4,9 @@
 
 import contextlib
 import itertools
-import os
 import resource
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -31,6 +29,7 @@ from tests.support.peer import (
     peers,
     topics_named,
 )
+from tests.support.process_figures import cpu_s_of
 from tests.support.steady_reader import SteadyReader, steady_quiet_p99_s
 from tests.support.waiting import wait_until
 from tests.support.wire import (
@@ -315,24 +314,18 @@ def test_F085_a_route_over_thousands_of_brokers(own_server: StartServer, names: 
         assert_not_slowed(min(slowest_s(clients) for _ in range(ROUNDS)), quiet_s)
 
         def cpu_of(rounds: int, *, changes: bool) -> float:
-            before = cpu_s(server.pid)
+            before = cpu_s_of(server.pid)
             for number in range(rounds):
                 if changes:
                     body = register_body_of(topics, 10 + number, [f"filter-{number}:1"])
                     of_brokers.send(registration(groups[0][0], body))
                     assert of_brokers.read_answer().code == SUCCESS
                 assert client.ask_route(topic).code == SUCCESS
-            return cpu_s(server.pid) - before
+            return cpu_s_of(server.pid) - before
 
         with_changes_s = cpu_of(20, changes=True)
         without_s = cpu_of(20, changes=False)
         assert without_s <= with_changes_s / 3, "encoded once per change, not per call"
-
-
-def cpu_s(pid: int) -> float:
-    """Return the processor time that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_F085_an_answer_over_the_frame_limit_is_an_error(own_server: StartServer, names: Names) -> None:

@@ -12,8 +12,9 @@ from tests.support.field import Names, StartServer
 from tests.support.flood import STEADY, Flood, steady_body
 from tests.support.latency import RouteReader, assert_not_slowed, p99, quiet_p99_s
 from tests.support.peer import HB, MASTER, REG, ROUTE, SUCCESS, TOPICS, Peer, peers, topics_named
+from tests.support.process_figures import memory_of
 from tests.support.server_log import log_lines, wait_for_line
-from tests.support.standing_rule import MAY_GROW, memory_of
+from tests.support.standing_rule import MAY_GROW
 from tests.support.storm import SYSTEM_BUSY, Report, Storm, run_storm
 from tests.support.waiting import wait_until
 from tests.support.wire import (

@@ -20,8 +20,9 @@ import pytest
 from tests.support.field import Names, StartServer
 from tests.support.lookups import Lookups
 from tests.support.peer import MASTER, NOT_SUPPORTED, SUCCESS, Peer, numbered, peers, topics_named
+from tests.support.process_figures import descriptors_of, memory_of
 from tests.support.server_process import START_S, STOP_S, ServerProcess, run_command
-from tests.support.standing_rule import StandingRule, descriptors_of, memory_of
+from tests.support.standing_rule import StandingRule
 from tests.support.waiting import wait_until
 
 MIB: Final = 1024 * 1024

@@ -23,9 +23,10 @@ import pytest
 from tests.support.bare_server import announced, program
 from tests.support.field import Names
 from tests.support.peer import MASTER, SUCCESS, SYSTEM_ERROR, Peer, numbered, topics_named
+from tests.support.process_figures import memory_of
 from tests.support.server_log import log_lines, wait_for_line
 from tests.support.server_process import STOP_S, ServerProcess, run_command
-from tests.support.standing_rule import StandingRule, memory_of
+from tests.support.standing_rule import StandingRule
 from tests.support.waiting import wait_until
 
 MIB: Final = 1024 * 1024

@@ -20,9 +20,9 @@ from tests.support.peer import (
     queue_data,
     topics_named,
 )
+from tests.support.process_figures import memory_of
 from tests.support.server_log import log_lines, wait_for_line
 from tests.support.server_process import ServerProcess
-from tests.support.standing_rule import memory_of
 from tests.support.waiting import wait_until
 from tests.support.wire import (
     Broker,

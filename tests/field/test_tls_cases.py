@@ -18,9 +18,10 @@ from tests.support.certificates import Pair, encrypt_key, make_pair, write_pair
 from tests.support.field import Names, StartServer
 from tests.support.latency import RouteReader, assert_not_slowed, quiet_p99_s
 from tests.support.peer import NO_ROUTE, NOT_FOUND, ROUTE, Peer, topics_named
+from tests.support.process_figures import descriptors_of, memory_of
 from tests.support.server_log import LINE_S, log_lines, wait_for_line
 from tests.support.server_process import ServerProcess, run_command
-from tests.support.standing_rule import StandingRule, descriptors_of, memory_of
+from tests.support.standing_rule import StandingRule
 from tests.support.tls_by_hand import (
     ALERT,
     APPLICATION_DATA,

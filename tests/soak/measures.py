@@ -1,19 +1,17 @@
 """What a server's process costs, and whether a series of such figures is flat.
 
-Owns: memory, descriptors and CPU time of a process; its peak between two looks; thirds and slope.
+Owns: the peak of memory between two looks, descriptors at rest; thirds and slope.
 Must not know: what the process was doing.
 """
 
-import os
 import statistics
 import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from tests.support.standing_rule import descriptors_of, memory_of
+from tests.support.process_figures import descriptors_of, memory_of
 
 MIB: Final = 1024 * 1024
 _LOOK_S: Final = 0.1
@@ -43,16 +41,7 @@ class PeakMemory:
 
     def _look(self) -> None:
         while not self._is_over.wait(_LOOK_S):
-            try:
-                self.peak_bytes = max(self.peak_bytes, memory_of(self._pid))
-            except (OSError, IndexError):  # it has ended
-                return
-
-
-def cpu_s_of(pid: int) -> float:
-    """Return the user and system time of a process in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            self.peak_bytes = max(self.peak_bytes, memory_of(self._pid))
 
 
 def settled_descriptors_of(pid: int) -> int:

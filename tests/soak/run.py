@@ -18,11 +18,11 @@ from typing import Any, Final
 
 from tests.soak.answers import Facts, PatientPeer
 from tests.soak.checked import CheckedHistory
-from tests.soak.measures import MIB, PeakMemory, cpu_s_of, settled_descriptors_of
+from tests.soak.measures import MIB, PeakMemory, settled_descriptors_of
 from tests.soak.verdict import log_findings, memory_findings
 from tests.support.peer import Peer
+from tests.support.process_figures import cpu_s_of, memory_of
 from tests.support.server_process import ServerProcess
-from tests.support.standing_rule import memory_of
 from tests.support.waiting import NotInTimeError, wait_until
 
 PACE_S: Final = 0.02

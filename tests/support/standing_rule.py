@@ -5,13 +5,12 @@ Owns: the rule: the same process answers a new connection rightly within a secon
 Must not know: what the scenario was.
 """
 
-import os
 import ssl
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 from tests.support.peer import Peer, topics_named
+from tests.support.process_figures import descriptors_of, memory_of
 from tests.support.server_process import ServerProcess
 from tests.support.waiting import wait_until
 from tests.support.wire import Broker
@@ -69,15 +68,3 @@ class StandingRule:
         )
         allowed = self._memory_bytes * MAY_GROW + _NOISE_BYTES
         wait_until(lambda: memory_of(self._pid) <= allowed, f"at most {allowed:.0f} bytes of memory", GIVE_BACK_S)
-
-
-def descriptors_of(pid: int) -> int:
-    """Return how many descriptors a process has open; 0 where the system does not tell."""
-    folder = Path(f"/proc/{pid}/fd")
-    return len(list(folder.iterdir())) if folder.exists() else 0
-
-
-def memory_of(pid: int) -> int:
-    """Return the resident memory of a process in bytes; 0 where the system does not tell."""
-    file = Path(f"/proc/{pid}/statm")
-    return int(file.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE") if file.exists() else 0

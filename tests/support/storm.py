@@ -4,19 +4,17 @@ Owns: the tables, the rounds, what is measured in them.
 Must not know: the package under test; which figures are good.
 """
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from tests.support.latency import p99
 from tests.support.peer import HB, REG, SUCCESS, Peer, topics_named
+from tests.support.process_figures import cpu_s_of, memory_of, peak_memory_of
 from tests.support.server_log import log_lines
 from tests.support.server_process import ServerProcess
-from tests.support.standing_rule import memory_of
 from tests.support.steady_reader import SteadyReader
 from tests.support.wire import (
     Broker,
@@ -112,14 +110,14 @@ def run_storm(server: ServerProcess, storm: Storm, *, pause_s: float = 0.0, quie
                 for number in range(storm.rounds):
                     if number:
                         time.sleep(pause_s)
-                    cpu_before_s = cpu_of(server.pid)
+                    cpu_before_s = cpu_s_of(server.pid)
                     seen = _round(server.address, storm, number, lines, report.beats_s)
-                    seen.cpu_s = cpu_of(server.pid) - cpu_before_s
+                    seen.cpu_s = cpu_s_of(server.pid) - cpu_before_s
                     seen.memory_bytes = memory_of(server.pid)
                     report.rounds.append(seen)
             report.storm_s = reader.durations_s
             report.evictions = len(log_lines(server, storm.prefix, event="broker.unregistered")) - logged
-            report.peak_bytes = peak_of(server.pid)
+            report.peak_bytes = peak_memory_of(server.pid)
         finally:
             for line in lines:
                 line.close()
@@ -134,18 +132,6 @@ def broker_of(storm: Storm, number: int) -> Broker:
     return Broker(
         name=f"{storm.prefix}-{number:05}", cluster=f"{storm.prefix}-C", addr=f"{addr}:10911", ha_addr=f"{addr}:10912"
     )
-
-
-def peak_of(pid: int) -> int:
-    """Return the largest resident memory that a process has had, in bytes; 0 where the system does not tell."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
-    return next((int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM")), 0)
-
-
-def cpu_of(pid: int) -> float:
-    """Return the processor time that a process has used, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _round(address: str, storm: Storm, number: int, lines: Sequence[Peer], beats_s: list[float]) -> Round:

@@ -10,16 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.interop.rig.java import JavaProcess, JavaProgram
+from tests.interop.rig.java import JVM_FLAGS, JavaProcess, JavaProgram
 from tests.interop.rig.ports import HOST, free_port
 from tests.interop.rig.process import START_S, ProcessError
 from tests.interop.rig.view import NOT_YET, SUCCESS, UPDATE_AND_CREATE_TOPIC, NameServerView, ask
 from tests.support.waiting import NotInTimeError, wait_until
+from tests.support.wire import Wire, dump
 
 CLUSTER: Final = "RigCluster"
 MASTER_ID: Final = 0
 REGISTRATION_PERIOD_S: Final = 10
 """The smallest period that a broker obeys."""
+
+SET_MESSAGE_REQUEST_MODE: Final = 401
 
 _MAIN_CLASS: Final = "org.apache.rocketmq.broker.BrokerStartup"
 _BOOT_MARK: Final = "boot success"
@@ -38,6 +41,15 @@ _COMMON: Final = {
     "registerNameServerPeriod": str(REGISTRATION_PERIOD_S * 1000),
     "waitTimeMillsInSendQueue": "5000",
 }
+
+FOR_MESSAGES: Final[Mapping[str, str]] = {
+    "messageDelayLevel": " ".join(["1s"] * 18),
+    "enablePropertyFilter": "true",
+    "transactionTimeOut": "1000",
+    "transactionCheckInterval": "1000",
+    "recallMessageEnable": "true",
+}
+"""What a broker is told so that tests of messages do not wait: delay levels and transaction checks of a second, SQL92."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +72,7 @@ class BrokerSettings:
 class ApacheBroker:
     """A broker of an Apache release; it may be stopped and started again with its store."""
 
-    def __init__(self, settings: BrokerSettings, folder: Path) -> None:
+    def __init__(self, settings: BrokerSettings, folder: Path, *, jvm_flags: Sequence[str] = JVM_FLAGS) -> None:
         """Write its configuration into `folder`; nothing is started yet."""
         port = settings.port or free_port()
         self.settings = settings
@@ -72,6 +84,7 @@ class ApacheBroker:
             main_class=_MAIN_CLASS,
             arguments=["-c", str(file)],
             properties=settings.properties,
+            jvm_flags=jvm_flags,
         )
         self.process = JavaProcess(program, folder)
 
@@ -128,6 +141,13 @@ class ApacheBroker:
             "order": "false",
         }
         answer = ask(self.address, UPDATE_AND_CREATE_TOPIC, fields)
+        assert answer.code == SUCCESS, answer
+
+    def serve_by_pop(self, topic: str, group: str) -> None:
+        """Let this group have this topic by POP (401, 5.x only), for consumers that leave rebalancing to the broker."""
+        body = dump({"topic": topic, "consumerGroup": group, "mode": "POP", "popShareQueueNum": 0})
+        with Wire(self.address) as wire:
+            answer = wire.request(SET_MESSAGE_REQUEST_MODE, None, body)
         assert answer.code == SUCCESS, answer
 
     def stop(self) -> None:

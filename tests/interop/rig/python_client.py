@@ -30,4 +30,9 @@ BUILD: Final = Build(
 def python_client(folder: Path) -> ClientProgram:
     """Return the client; the first call installs it."""
     place = built(BUILD)
-    return ClientProgram([str(place / _PYTHON), "-u", str(place / "client.py")], folder)
+    return ClientProgram([str(environment_python(place)), "-u", str(place / "client.py")], folder)
+
+
+def environment_python(place: Path) -> Path:
+    """Return the interpreter that has the package, of the folder where it was built."""
+    return place / _PYTHON

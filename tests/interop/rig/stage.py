@@ -13,6 +13,7 @@ from typing import Final, Self
 from tests.interop.rig.brokers import ApacheBroker, BrokerSettings
 from tests.interop.rig.client_program import ClientProgram, MakeClient
 from tests.interop.rig.clients import JavaClients
+from tests.interop.rig.message_clients import MessageClients
 from tests.interop.rig.mqadmin import MqAdmin
 from tests.interop.rig.name_servers import ApacheNameServer, NameServer, OurNameServer
 
@@ -77,6 +78,13 @@ class Stage:
     def clients(self, release: str, properties: Mapping[str, str] | None = None) -> JavaClients:
         """Start the Java clients of a release, with more system properties if given."""
         clients = JavaClients(release, self._folder_for(f"clients-{release}"), properties)
+        self._endings.append(clients.stop)
+        clients.start()
+        return clients
+
+    def message_clients(self, release: str) -> MessageClients:
+        """Start the JVM for producers and consumers of every kind of a release."""
+        clients = MessageClients(release, self._folder_for(f"messages-{release}"))
         self._endings.append(clients.stop)
         clients.start()
         return clients

@@ -1,0 +1,1 @@
+"""A whole estate of brokers and clients around one NameServer, every answer checked: `python -m benchmarks.simulated_estate`."""
