@@ -46,7 +46,7 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "namesrv.server": ("namesrv", "transport", "protocol", "errors"),
     "namesrv": ("namesrv", "client", "transport", "protocol", "errors", "durable_file"),
-    "cli": ("namesrv", "admin", "client", "transport", "protocol", "errors", "durable_file"),
+    "cli": ("namesrv", "broker", "admin", "client", "transport", "protocol", "errors", "durable_file"),
     "__main__": ("cli",),
     "__init__": (),
 }  # fmt: skip

@@ -7,6 +7,7 @@ Must not know: which of several servers to ask; connections (RemotingClient).
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
+from cosmodrome.client.properties_text import properties_from, properties_text
 from cosmodrome.errors import (
     MalformedBodyError,
     NotFoundError,
@@ -174,7 +175,7 @@ class NameServerClient:
     async def get_config(self) -> Mapping[str, str]:
         """Give the configuration, in the order in which the server lists it."""
         answer = await self._ask(RequestCode.GET_NAMESRV_CONFIG)
-        return _properties_from(answer.body.decode("utf-8", "replace"))
+        return properties_from(answer.body.decode("utf-8", "replace"))
 
     async def update_config(self, values: Mapping[str, str]) -> str | None:
         """Change configuration, all of it or nothing, and give what the server says about it, if anything.
@@ -182,7 +183,7 @@ class NameServerClient:
         Raises:
             NotPermittedError: These keys may not be changed, or not from here.
         """
-        answer = await self._ask(RequestCode.UPDATE_NAMESRV_CONFIG, None, _properties_text(values).encode())
+        answer = await self._ask(RequestCode.UPDATE_NAMESRV_CONFIG, None, properties_text(values).encode())
         return answer.remark or None
 
     async def _ask(self, code: RequestCode, header: Any = None, body: bytes = b"") -> RemotingCommand:
@@ -204,20 +205,3 @@ def refusal(address: str, answer: RemotingCommand) -> RefusedError:
     remark = (answer.remark or "").strip()
     kind = _REFUSALS.get(answer.code) or _REMARKS.get(remark, RefusedError)
     return kind(address, answer.code, remark)
-
-
-def _properties_from(text: str) -> dict[str, str]:
-    """Read a listing. Apache's servers write values as they are, so one that is no properties text is taken so."""
-    import javaproperties  # noqa: PLC0415  # only the configuration needs it
-
-    try:
-        return dict(javaproperties.loads(text))
-    except javaproperties.InvalidUEscapeError:
-        pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
-        return {key.strip(): value.strip() for key, _, value in pairs}
-
-
-def _properties_text(values: Mapping[str, str]) -> str:
-    import javaproperties  # noqa: PLC0415  # only the configuration needs it
-
-    return "".join(f"{javaproperties.join_key_value(key, value)}\n" for key, value in values.items())

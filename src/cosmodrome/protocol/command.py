@@ -13,7 +13,6 @@ from cosmodrome.protocol.frame import Frame, encode_frame
 from cosmodrome.protocol.header import Header
 from cosmodrome.protocol.versions import SERVER_VERSION
 
-
 _JSON: Final = SerializeType.JSON
 """Here, because looking up a member of an enumeration costs as much as a call."""
 

@@ -4,6 +4,7 @@ Owns: opaque numbers; which request a response belongs to; which of them have wa
 Must not know: connections; how a waiter is woken; what time it is.
 """
 
+from array import array
 from typing import Final, Generic, TypeVar
 
 WaiterT = TypeVar("WaiterT")
@@ -22,7 +23,7 @@ class Exchange(Generic[WaiterT]):
         self._next = 0
         self._waiting: dict[int, WaiterT] = {}
         # Opaques that were answered stay in their bucket until it is due: taking them out costs more.
-        self._buckets: dict[int, list[int]] = {}
+        self._buckets: dict[int, array[int]] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -43,7 +44,7 @@ class Exchange(Generic[WaiterT]):
             tick = int(deadline_s * TICKS_PER_S) + 1
             bucket = self._buckets.get(tick)
             if bucket is None:
-                self._buckets[tick] = [opaque]
+                self._buckets[tick] = array("i", (opaque,))
             else:
                 bucket.append(opaque)
 

@@ -18,6 +18,8 @@ from cosmodrome.transport.channel import Channel, Links
 from cosmodrome.transport.daemon_thread import in_daemon_thread
 
 DEFAULT_IDLE_LIMIT_S: Final = 120.0
+CONNECT_LIMIT_S: Final = 10.0
+"""How long one attempt may take: the kernel's own repetitions are soon a minute apart, and a peer may be back by then."""
 CLOSE_LIMIT_S: Final = 0.5
 """How long a close waits for peers that do not take the last bytes; then the connections are reset."""
 
@@ -40,6 +42,7 @@ class RemotingClient:
         self._channels: dict[str, Channel] = {}
         self._connecting: dict[str, asyncio.Task[Channel]] = {}
         self._closing: set[Channel] = set()
+        self._is_closed = False
 
     async def request(self, address: str, command: RemotingCommand, timeout_s: float) -> RemotingCommand:
         """Send a request and give its answer.
@@ -101,7 +104,11 @@ class RemotingClient:
             channel.close()
 
     async def close(self) -> None:
-        """Close all connections; requests that wait end with ConnectError. May be called again."""
+        """Close all connections, for good: requests that wait, and later ones, end with ConnectError.
+
+        May be called again.
+        """
+        self._is_closed = True
         connecting = tuple(self._connecting.values())
         for task in connecting:
             task.cancel()
@@ -119,6 +126,8 @@ class RemotingClient:
         await asyncio.sleep(0)
 
     async def _connected(self, address: str) -> Channel:
+        if self._is_closed:
+            raise ConnectError(f"the client was closed; it does not connect to {address}")
         task = self._connecting.get(address)
         if task is None:
             task = self._connecting[address] = asyncio.ensure_future(self._connect(address))
@@ -139,7 +148,8 @@ class RemotingClient:
             hosts, port = await _numeric(address)
             channel = await self._connect_to_one(address, hosts, port)
         except (OSError, ValueError, OverflowError) as error:
-            raise ConnectError(f"cannot connect to {address}: {error}") from error
+            reason = str(error) or f"no answer in {CONNECT_LIMIT_S:g} s"
+            raise ConnectError(f"cannot connect to {address}: {reason}") from error
         self._channels[address] = channel
         if self._links.on_opened is not None:
             self._links.on_opened(channel)
@@ -149,18 +159,23 @@ class RemotingClient:
         loop = asyncio.get_running_loop()
         for number, host in enumerate(hosts, start=1):
             try:
-                _, channel = await loop.create_connection(
-                    lambda: Channel(address, self._idle_limit_s, self._links, self._forget),
-                    host,
-                    port,
-                    ssl=None if self._tls is None else self._tls(),
-                    server_hostname=None if self._tls is None else "",
-                )
+                async with asyncio.timeout(CONNECT_LIMIT_S):
+                    transport, channel = await loop.create_connection(
+                        lambda: Channel(address, self._idle_limit_s, self._links, self._forget),
+                        host,
+                        port,
+                        ssl=None if self._tls is None else self._tls(),
+                        server_hostname=None if self._tls is None else "",
+                    )
             except OSError:
                 if number == len(hosts):
                     raise
             else:
-                return channel
+                if transport.get_extra_info("sockname") != transport.get_extra_info("peername"):
+                    return channel
+                # TCP lets a port of this host connect to itself when nobody listens there, and would keep it.
+                channel.abort()
+                raise OSError("nobody listens there")
         raise OSError(f"{address} has no address")
 
     def _forget(self, channel: Channel) -> None:

@@ -105,6 +105,7 @@ class Connection(asyncio.Protocol):
         "_is_proven",
         "_options",
         "_out",
+        "_out_bytes",
         "_owner",
         "_pace_base",
         "_pace_since_s",
@@ -125,6 +126,7 @@ class Connection(asyncio.Protocol):
         self._clock: Callable[[], float] = asyncio.get_running_loop().time
         self._task: asyncio.Task[None] | None = None
         self._out: list[bytes] = []
+        self._out_bytes = 0
         self._closing: asyncio.TimerHandle | None = None
         self._reads = owner.reads
         self._is_held = False
@@ -276,13 +278,18 @@ class Connection(asyncio.Protocol):
     def send(self, command: RemotingCommand) -> None:
         """Send a request of ours, or an answer that was to come later, with all others of this turn of the loop.
 
-        Dropped when the connection is closing.
+        When that is much it is written at once: `is_writable` tells then whether the peer takes it. Dropped when the
+        connection is closing.
         """
         if self._transport is None or self._is_closing:
             return
         if not self._out:
             asyncio.get_running_loop().call_soon(self._flush)
-        self._out.append(self._encode(command, command))
+        encoded = self._encode(command, command)
+        self._out.append(encoded)
+        self._out_bytes += len(encoded)
+        if self._out_bytes >= _FLUSH_BYTES:
+            self._flush()
 
     @property
     def is_writable(self) -> bool:
@@ -461,7 +468,7 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _flush(self) -> None:
-        out, self._out = self._out, []
+        out, self._out, self._out_bytes = self._out, [], 0
         if out and self._transport is not None:
             if self._is_paused:
                 self._pace_base += sum(map(len, out))

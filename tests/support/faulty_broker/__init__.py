@@ -2,7 +2,7 @@
 
 It registers with a real NameServer, keeps messages in memory and does what clients need of a broker, in the words of
 5.5.0 (or `release=V4_9_7`): sends, batches, delay levels and timers, pulls with long polling and filters, members and
-notices, offsets, locks, send back with retry and dead letter topics, transactions, request and reply, queries. Then
+notices, offsets, locks, send back with retry and dead letter topics, transactions, request and reply, queries, POP. Then
 anything may go wrong, by request code and count. It speaks with codecs of its own, not with those under test, and its
 answers are held against recordings of real brokers (tests/unit/support/test_faulty_broker_answers.py).
 
@@ -37,8 +37,9 @@ Routes: announce, withdraw, set_topic, delete_topic, `advertised=` another addre
 A slave: `FaultyBroker(ns, name, broker_id=1, store=master.store)`; pulls.settings.suggested_broker_id sends readers there.
 Messages: put (any record), store.messages / bodies / unique_keys, store.drop_before (a raised minimum).
 Clients: ask_client (220, 221, 307, 309), tell_client, groups.notify(group, times), check_transaction(unique_key).
-Times: sends.settings.level_s (every delay level), timer_s; pulls.settings.longest_hold_s, extra_hold_s; groups.lock_s.
-SQL92: pulls.settings.sql = function and groups.is_filtering_sql = True; a default broker refuses it.
+Times: sends.settings.level_s (every delay level), timer_s; pulls.settings.longest_hold_s, extra_hold_s; groups.lock_s;
+    pops.invisible_s; check_every_s (checks of transactions by itself).
+SQL92: groups.sql = function of expression and properties; without it SQL92 is refused as by a default broker.
 Own requests: broker.works[code] = function of `Under` that gives a `Reply`, or None to call `under.answer` later.
 State to look at: groups.groups, producers, offsets, offset_history, locks; transactions.open, ended; pulls.held.
 

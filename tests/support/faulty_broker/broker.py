@@ -17,6 +17,7 @@ from tests.support.faulty_broker.faults import Faults
 from tests.support.faulty_broker.groups import Groups
 from tests.support.faulty_broker.journal import Arrival, Command, Journal, Reply, long_names
 from tests.support.faulty_broker.line import Line, Under
+from tests.support.faulty_broker.popping import Pops
 from tests.support.faulty_broker.pulling import Pulls
 from tests.support.faulty_broker.queries import Queries
 from tests.support.faulty_broker.records import Host, Record
@@ -37,6 +38,8 @@ _FILLERS: Final = 4
 
 class FaultyBroker:
     """A broker that a test leads by the hand. Use it as a context manager; it lives in the test's event loop.
+
+    Its port is taken when it is made, so that `address` is known before it listens, and kept until `stop`.
 
     Args:
         name_servers: Addresses of the name servers to register with; one, several or none.
@@ -74,6 +77,8 @@ class FaultyBroker:
         """Connections are accepted, nothing is read or answered (see `mute`)."""
         self.is_slamming = False
         """Connections are accepted and closed at once."""
+        self.check_every_s: float | None = None
+        """How often producers are asked for their open transactions; None leaves that to the test."""
         self.journal = Journal()
         self.faults = Faults()
         self.lines: list[Line] = []
@@ -88,11 +93,13 @@ class FaultyBroker:
             self.store.topics[topic] = Topic(name=topic, read=queues, write=queues)
         self.groups = Groups(self.store, release, self)
         self.pulls = Pulls(self.store, release, self.groups, self)
+        self.pops = Pops(self.store, release, self.groups, self.pulls, self)
         self.sends = Sends(self.store, release, self, SendSettings())
         self.transactions = Transactions(self.store, release, self.sends)
         self.sends.half = self.transactions.half
         self.store.on_append.append(lambda _: self.journal.stir())
         servers = (name_servers,) if isinstance(name_servers, str) else tuple(name_servers)
+        self.transactions.on_half = self._check_later
         self._registrar = Registrar(servers, release.version)
         self._server: asyncio.Server | None = None
         self._fillers: list[socket.socket] = []
@@ -104,7 +111,7 @@ class FaultyBroker:
         """Request code → what is done. A test may put in its own."""
 
     def _works(self, queries: Queries) -> dict[int, Work]:
-        sends, pulls, groups = self.sends, self.pulls, self.groups
+        sends, pulls, groups, pops = self.sends, self.pulls, self.groups, self.pops
         return {
             10: self._master_only(sends.send), 310: self._master_only(sends.send), 320: self._master_only(sends.send),
             324: sends.reply_message, 325: sends.reply_message, 36: self._master_only(sends.send_back), 370: sends.recall,
@@ -113,6 +120,8 @@ class FaultyBroker:
             14: groups.query_offset, 15: groups.update_offset, 41: groups.lock, 42: groups.unlock,
             33: queries.view, 12: queries.query, 29: queries.by_time, 30: queries.largest, 31: queries.smallest,
             32: queries.earliest, 17: self._create_topic,
+            400: pops.assignment, 401: pops.set_mode, 200050: pops.pop, 200051: pops.ack, 200053: pops.change,
+            200054: pops.notification, 200055: pops.polling,
         }  # fmt: skip
 
     @property
@@ -217,12 +226,13 @@ class FaultyBroker:
             line.hush(is_mute=True)
 
     async def close_lines(self, *, is_reset: bool = False) -> None:
-        """Close all open connections, and return when they are closed."""
-        for line in list(self.lines):
+        """Close all open connections, and return when they are closed; others may have been opened by then."""
+        closing = list(self.lines)
+        for line in closing:
             line.close(is_reset=is_reset)
-        for line in list(self.lines):
+        for line in closing:
             line.hush(is_mute=False)
-        await self.journal.until(lambda: not self.lines, "all connections to be closed")
+        await self.journal.until(lambda: not any(line.is_open for line in closing), "connections to be closed")
 
     async def die(self) -> None:
         """End as by kill -9: connects are refused, connections reset, members forgotten. The route stays."""
@@ -260,6 +270,18 @@ class FaultyBroker:
         producers = [line for line, _ in self.groups.producers.get(owner, {}).values()]
         line = self._line_of(client_id) if client_id else producers[-1]
         return self.transactions.check(unique_key, line, group)
+
+    def _check_later(self, unique_key: str) -> None:
+        if self.check_every_s is not None:
+            self.later(self.check_every_s, lambda: self._check(unique_key))
+
+    def _check(self, unique_key: str) -> None:
+        half = self.transactions.open.get(unique_key)
+        if half is None:
+            return
+        if self.groups.producers.get(half.named["PGROUP"]):
+            self.check_transaction(unique_key)
+        self._check_later(unique_key)
 
     def _line_of(self, client_id: str) -> Line:
         line = self.groups.line_of(client_id)
@@ -321,6 +343,7 @@ class FaultyBroker:
         """Its connection has ended."""
         self.lines.remove(line)
         self.pulls.forget(line.number)
+        self.pops.forget(line.number)
         self.groups.lost(line)
         self.journal.stir()
 

@@ -48,10 +48,13 @@ class Call(Protocol):
 class Fault:
     """The base: nothing is wrong. A fault without members of its own may be used again and again."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     @property
     def name(self) -> str:
-        """How the journal calls it."""
-        return type(self).__name__
+        """How the journal calls it; "" when nothing is wrong."""
+        return "" if type(self) is Fault else type(self).__name__
 
     def meet(self, call: Call) -> None:
         """Take a request."""

@@ -6,7 +6,7 @@ Must not know: messages; pulls.
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -90,10 +90,14 @@ class Groups:
         self.locks: dict[QueueKey, tuple[str, float]] = {}
         self.lock_s = LOCK_S
         self.is_notifying = True
+        self.sql: Callable[[str, Mapping[str, str]], bool] | None = None
+        """Stands for SQL92: expression and properties → does it match. None refuses SQL92 as a default broker does."""
         self.notices_sent: Counter[str] = Counter()
 
     def heartbeat(self, under: Under) -> Reply:
-        """34."""
+        """34. One whose connection has ended meanwhile makes nobody a member: nothing would ever end it."""
+        if not under.line.is_open:
+            return Reply(0)
         body = under.arrival.json()
         client_id = body["clientID"]
         for producer in body.get("producerDataSet") or ():
@@ -178,13 +182,17 @@ class Groups:
         return Reply(0, None, None, wire.dump({"consumerIdList": ids}))
 
     def check_config(self, under: Under) -> Reply:
-        """46: fine, as far as the double can tell."""
+        """46: fine, unless `sql` is not there or raises ValueError for the expression."""
         data = (under.arrival.json() or {}).get("subscriptionData") or {}
-        if (data.get("expressionType") or "TAG") != "TAG" and not self.is_filtering_sql:
-            raise RefusedError(1, "The broker does not support consumer to filter message by SQL92")
+        kind = data.get("expressionType") or "TAG"
+        if kind != "TAG" and (self.sql is None or kind != "SQL92"):
+            raise RefusedError(1, f"The broker does not support consumer to filter message by {kind}")
+        if kind == "SQL92" and self.sql is not None:
+            try:
+                self.sql(data["subString"], {})
+            except ValueError as error:
+                raise RefusedError(23, str(error)) from None
         return Reply(0)
-
-    is_filtering_sql = False
 
     def query_offset(self, under: Under) -> Reply:
         """14."""
@@ -226,6 +234,14 @@ class Groups:
                 self.locks[key] = (body["clientId"], now_s)
                 granted.append(queue)
         return Reply(0, None, None, wire.dump({"lockOKMQSet": granted}))
+
+    def expire_locks(self) -> None:
+        """Take the locks of clients that are no members any more, as if their time were over."""
+        self.locks = {
+            key: (owner, since_s)
+            for key, (owner, since_s) in self.locks.items()
+            if key[0] in self.groups and owner in self.groups[key[0]].client_ids()
+        }
 
     def unlock(self, under: Under) -> Reply:
         """42: only the owner's locks go."""

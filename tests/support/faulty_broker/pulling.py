@@ -4,7 +4,7 @@ Owns: pulls (11, 361), those that are held, filters.
 Must not know: how messages arrive; where subscriptions come from, but by asking `Groups`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,8 +36,6 @@ class PullSettings:
     """Held so much longer than the request says, as the sweep of a real broker does."""
     sweep_s: float = 5.0
     """How long after messages that do not match a held pull is told of them."""
-    sql: Callable[[str, Mapping[str, str]], bool] | None = None
-    """Stands for SQL92: expression and properties → does it match. None refuses SQL92 as a default broker does."""
 
 
 @dataclass(slots=True, eq=False)
@@ -79,7 +77,7 @@ class Pulls:
             )
             raise RefusedError(self._release.illegal, remark)
         wanted = self._wanted(ext, topic.name, is_own=bool(flags & _WITH_SUBSCRIPTION))
-        if wanted.kind != "TAG" and (self.settings.sql is None or wanted.kind != "SQL92"):
+        if wanted.kind != "TAG" and (self._groups.sql is None or wanted.kind != "SQL92"):
             raise RefusedError(1, f"The broker does not support consumer to filter message by {wanted.kind}")
         if flags & _COMMIT:
             self._groups.commit((ext["consumerGroup"], topic.name, queue_id), int(ext["commitOffset"]))
@@ -138,7 +136,7 @@ class Pulls:
         found: list[bytes] = []
         size, next_offset = 0, records[0].queue_offset
         for record in records:
-            if self._accepts(record, wanted):
+            if self.accepts(record, wanted):
                 data = record.encode()
                 if found and (len(found) >= min(max(most, 1), _MOST_MESSAGES) or size + len(data) > _MOST_BYTES):
                     break
@@ -147,9 +145,10 @@ class Pulls:
             next_offset = record.queue_offset + 1
         return found, next_offset
 
-    def _accepts(self, record: Record, wanted: Subscription) -> bool:
+    def accepts(self, record: Record, wanted: Subscription) -> bool:
+        """Say whether a group that wants this is given a message."""
         if wanted.kind == "SQL92":
-            return self.settings.sql is not None and self.settings.sql(wanted.text, record.named)
+            return self._groups.sql is not None and self._groups.sql(wanted.text, record.named)
         if wanted.text.strip() in ("", "*") or not wanted.codes:
             return True
         tag = record.tag
@@ -172,7 +171,7 @@ class Pulls:
         for held in list(self.held):
             if (held.topic.name, held.queue_id) != (record.topic, record.queue_id):
                 continue
-            if self._accepts(record, held.wanted):
+            if self.accepts(record, held.wanted):
                 self._end(held)
             else:
                 self._around.later(self.settings.sweep_s, lambda held=held: self._end(held))  # type: ignore[misc]  # bound early

@@ -4,6 +4,8 @@ Owns: which are open, their ends (37) and checks (39).
 Must not know: how messages arrive.
 """
 
+from collections.abc import Callable
+
 from tests.support.faulty_broker.journal import Reply
 from tests.support.faulty_broker.line import Line, Under
 from tests.support.faulty_broker.records import COMMITTED, TRANSACTION_BITS, Record
@@ -23,6 +25,8 @@ class Transactions:
         self._release = release
         self._sends = sends
         self.open: dict[str, Record] = {}
+        self.on_half: Callable[[str], None] = lambda _: None
+        """Told of each new half message."""
         self.ended: list[tuple[str, int]] = []
         """(id, 8 or 12) for each end that was obeyed, in order."""
 
@@ -33,6 +37,7 @@ class Transactions:
         parked = parked.changed(topic=HALF, queue_id=0, sys_flag=draft.sys_flag & ~TRANSACTION_BITS)
         stored = self._sends.keep(parked)
         self.open[stored.unique_key] = stored
+        self.on_half(stored.unique_key)
         return stored
 
     def end(self, under: Under) -> Reply | None:

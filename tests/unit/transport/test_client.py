@@ -1,9 +1,11 @@
 """RemotingClient: connections that we open."""
 
 import asyncio
+import gc
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from tests.support import wire
@@ -11,6 +13,7 @@ from tests.support.builders import eventually
 
 from cosmodrome.errors import ConnectError, RequestTimeoutError
 from cosmodrome.protocol.command import RemotingCommand, request
+from cosmodrome.transport import client as client_module
 from cosmodrome.transport.client import RemotingClient
 
 ASK = request(105, {"topic": "T"}, b"body")
@@ -222,6 +225,35 @@ async def test_a_host_that_does_not_answer() -> None:
             await client.send_oneway(address, ASK, 0.1)
 
 
+async def test_a_connection_that_fails_after_everybody_gave_up_is_no_fault_of_anybody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The loop would tell of an exception that nobody asked for."""
+    faults: list[object] = []
+    may_fail = asyncio.Event()
+
+    async def refused(*_: object, **__: object) -> None:
+        await may_fail.wait()
+        raise OSError("refused")
+
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: faults.append(context))
+    monkeypatch.setattr(RemotingClient, "_connect_to_one", refused)
+    client = RemotingClient()
+    asking = asyncio.create_task(client.request("127.0.0.1:1", ASK, 5))
+    await eventually(lambda: client._connecting, "the attempt")
+    asking.cancel()
+    await asyncio.wait({asking})
+    may_fail.set()
+    await eventually(lambda: not client._connecting, "the end of the attempt")
+    await client.close()
+    assert asking.cancelled()
+    del asking  # whose frames know the attempt
+    gc.collect()
+
+    assert faults == []
+
+
 async def test_closing_ends_what_waits_for_a_connection() -> None:
     """With an error of ours; only a caller's own cancellation is a cancellation."""
     async with black_hole() as address:
@@ -264,3 +296,51 @@ async def test_opaques_are_the_connections_own() -> None:
         answers = [await client.request(server.address, RemotingCommand(105, opaque=99), 5) for _ in range(3)]
 
         assert [asked.opaque for asked in server.got] == [answer.opaque for answer in answers] == [0, 1, 2]
+
+
+async def test_nothing_connects_after_the_end() -> None:
+    async with serving() as server:
+        client = RemotingClient()
+        await client.close()
+
+        with pytest.raises(ConnectError, match="was closed"):
+            await client.request(server.address, ASK, 5)
+        assert server.connections == 0
+
+
+async def test_an_attempt_that_nobody_answers_is_given_up_and_another_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel would repeat the first one at ever longer intervals, though the peer may be back."""
+    monkeypatch.setattr(client_module, "CONNECT_LIMIT_S", 0.05)
+    async with black_hole() as address, a_client() as client:
+        with pytest.raises(ConnectError, match=r"no answer in 0\.05 s"):
+            await client.request(address, ASK, 5)
+        assert client._connecting == {}
+
+
+async def test_a_connection_to_itself_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the kernel does by chance when a peer on this host is gone, and its port is taken for our own end."""
+    loop = asyncio.get_running_loop()
+    connect = loop.create_connection
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+
+    async def from_there(factory: Any, host: str, port: int, **options: Any) -> Any:
+        return await connect(factory, host, port, **options, local_addr=(host, port))
+
+    monkeypatch.setattr(asyncio, "get_running_loop", lambda: _Loop(loop, from_there))
+    async with a_client() as client:
+        with pytest.raises(ConnectError, match="nobody listens there"):
+            await client.request(f"127.0.0.1:{port}", ASK, 5)
+        assert client.addresses() == ()
+
+
+class _Loop:
+    """A loop that connects in its own way."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, create_connection: Any) -> None:
+        self._loop = loop
+        self.create_connection = create_connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loop, name)

@@ -1,0 +1,1 @@
+"""The administration of brokers and NameServers, as Java's tools see them."""

@@ -1,0 +1,1 @@
+"""Consumers: members of a group that share the queues of their topics."""

@@ -1,0 +1,197 @@
+"""POP mode at a broker of which a test says every word."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.consuming import GROUP, TOPIC, Seen, consumer, undisturbed, until
+from tests.support.faulty_broker import FaultyBroker, Refuse, Reply, Under, faulty_cluster
+
+from cosmodrome.client.consumer.handlers import Later
+from cosmodrome.errors import AuthenticationError
+
+
+class Popping:
+    """What a 5.x broker does in POP mode: each message is popped once, and again when it was made visible."""
+
+    def __init__(self, broker: FaultyBroker, mode: str = "POP") -> None:
+        self.acknowledged: list[int] = []
+        self.hidden: list[tuple[int, int]] = []
+        self._broker = broker
+        self._next = 0
+        self._mode = mode
+        broker.works |= {400: self.assign, 200_050: self.pop, 200_051: self.acknowledge, 200_053: self.hide}
+
+    def assign(self, under: Under) -> Reply:
+        queue = {"topic": under.arrival.json()["topic"], "brokerName": self._broker.broker_name, "queueId": -1}
+        return Reply(
+            0,
+            None,
+            None,
+            json.dumps({"messageQueueAssignments": [{"messageQueue": queue, "mode": self._mode}]}).encode(),
+        )
+
+    def pop(self, under: Under) -> Reply | None:
+        records = self._broker.store.queue(TOPIC, 0).records[self._next :][:5]
+        fields = {"popTime": "5", "invisibleTime": "60000", "reviveQid": "1", "restNum": "0"}
+        if not records:
+            self._broker.later(0.05, lambda: under.answer(Reply(210, "NO_MESSAGE_IN_QUEUE", fields)))
+            return None
+        fields |= {"startOffsetInfo": f"0 0 {self._next}", "msgOffsetInfo": "0 0 0"}
+        self._next += len(records)
+        return Reply(0, None, fields, b"".join(record.encode() for record in records))
+
+    def acknowledge(self, under: Under) -> Reply:
+        assert under.arrival.ext["extraInfo"].endswith(f" 0 broker-a 0 {under.arrival.ext['offset']}")
+        self.acknowledged.append(int(under.arrival.ext["offset"]))
+        return Reply(0)
+
+    def hide(self, under: Under) -> Reply:
+        self.hidden.append((int(under.arrival.ext["offset"]), int(under.arrival.ext["invisibleTime"])))
+        return Reply(0, None, {"popTime": "6", "invisibleTime": "1000", "reviveQid": "1"})
+
+
+async def test_popped_messages_are_acknowledged_one_by_one(tmp_path: Path) -> None:
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
+        popping = Popping(cluster.broker)
+        for number in range(12):
+            cluster.broker.put(TOPIC, b"%d" % number)
+        seen = Seen()
+        async with consumer(cluster, seen, pop=True):
+            await seen.came(12)
+            await until(lambda: len(popping.acknowledged) == 12, "acknowledgements")
+        assert seen.counts == {b"%d" % number: 1 for number in range(12)}
+        assert sorted(popping.acknowledged) == list(range(12))
+        assert not cluster.broker.journal.requests(14, 15, 38)
+
+
+async def test_a_failed_message_is_hidden_and_not_acknowledged(tmp_path: Path) -> None:
+    endings: dict[bytes, Any] = {b"1": Later(), b"2": Later(1), b"3": Later(-1)}
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
+        popping = Popping(cluster.broker)
+        for number in range(4):
+            cluster.broker.put(TOPIC, b"%d" % number)
+        seen = Seen(lambda message: endings.get(message.body))
+        async with consumer(cluster, seen, pop=True):
+            await until(lambda: len(popping.acknowledged) == 2 and len(popping.hidden) == 2, "words about all")
+        assert sorted(popping.hidden) == [(1, 10_000), (2, 1000)]
+        assert sorted(popping.acknowledged) == [0, 3]
+        assert [each.body for each in cluster.broker.store.messages(f"%DLQ%{GROUP}")] == [b"3"]
+
+
+@pytest.mark.parametrize("code", [200_050, 200_051, 400])
+async def test_refusals_of_pop_are_waited_out(tmp_path: Path, code: int) -> None:
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
+        popping = Popping(cluster.broker)
+        cluster.broker.put(TOPIC, b"0")
+        cluster.broker.put(TOPIC, b"1")
+        cluster.broker.faults.add(Refuse(1, "not now"), code, times=1)
+        seen = Seen()
+        async with consumer(cluster, seen, pop=True) as reader:
+            if code == 400:
+                assert "not now" in str(reader.status().trouble)
+                cluster.broker.groups.notify(GROUP)
+            await seen.came(2)
+            await until(lambda: len(popping.acknowledged) == (1 if code == 200_051 else 2), "acknowledgements")
+
+
+async def test_a_group_that_is_not_in_pop_mode_is_told_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
+        Popping(cluster.broker, "PULL")
+        async with consumer(cluster, Seen(), pop=True) as reader:
+            assert "not in POP mode" in str(reader.status().trouble)
+        assert "SET_MESSAGE_REQUEST_MODE" in caplog.text
+
+
+async def test_iterating_over_popped_messages(tmp_path: Path) -> None:
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
+        popping = Popping(cluster.broker)
+        for number in range(7):
+            cluster.broker.put(TOPIC, b"%d" % number, TAGS="Aa" if number % 2 else "BB")
+        bodies = []
+        async with consumer(cluster, pop=True, subscriptions={TOPIC: "Aa"}) as reader:
+            async for message in reader:
+                bodies.append(message.body)
+                await message.ack()
+                await message.retry()
+                if len(bodies) == 3:
+                    break
+        assert bodies == [b"1", b"3", b"5"]
+        assert sorted(popping.acknowledged) == list(range(7))
+
+
+async def test_topics_of_a_popping_consumer_come_and_go(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
+        Popping(cluster.broker)
+        cluster.broker.put(TOPIC, b"0")
+        seen = Seen()
+        async with consumer(cluster, seen, pop=True, subscriptions={"NotThere": None}) as reader:
+            assert "topic NotThere is not there yet" in caplog.text
+            await reader.subscribe(TOPIC)
+            await seen.came(1)
+            await reader.unsubscribe(TOPIC)
+            pops = len(cluster.broker.journal.requests(200_050))
+            cluster.broker.put(TOPIC, b"1")
+            await reader.unsubscribe(TOPIC)
+            assert len(cluster.broker.journal.requests(200_050)) == pops
+        assert seen.bodies == [b"0"]
+
+
+async def test_c017_wrong_credentials_make_a_popping_consumer_raise(tmp_path: Path) -> None:
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
+        cluster.broker.faults.add(Refuse(16, "check signature failed."), times=None)
+        with pytest.raises(AuthenticationError):
+            await consumer(cluster, Seen(), pop=True).start()
+
+
+async def test_a_popped_message_whose_time_is_nearly_over_is_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cosmodrome.client.consumer.pop.LATE_S", 59.9)
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
+        popping = Popping(cluster.broker)
+        for number in range(2):
+            cluster.broker.put(TOPIC, b"%d" % number)
+        seen = Seen(lambda _: asyncio.sleep(0.3))
+        async with consumer(cluster, seen, pop=True, concurrency=1) as reader:
+            await until(lambda: popping.acknowledged == [0], "an acknowledgement")
+            await until(lambda: reader.status().held_bytes == 0, "nothing that is held")
+        assert seen.bodies == [b"0"]
+
+
+async def test_a_message_that_cannot_be_hidden_comes_when_its_time_is_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
+        popping = Popping(cluster.broker)
+        cluster.broker.put(TOPIC, b"0")
+        cluster.broker.faults.add(Refuse(1, "not now"), 200_053, times=None)
+        seen = Seen(lambda _: Later())
+        async with consumer(cluster, seen, pop=True) as reader:
+            await until(lambda: "comes again when its time is over" in caplog.text, "a word in the log")
+            await until(lambda: reader.status().held_bytes == 0, "nothing that is held")
+        assert (popping.acknowledged, popping.hidden) == ([], [])
+
+
+async def test_what_was_not_acknowledged_is_popped_again_by_somebody(tmp_path: Path) -> None:
+    """Failed, left by a member that goes, or of a handler that never ends: each message is done in the end."""
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 3}) as cluster:
+        broker = cluster.broker
+        broker.pops.modes[TOPIC, GROUP] = "POP"
+        broker.pops.invisible_s = 0.3
+        bodies = [b"%d" % number for number in range(60)]
+        for number, body in enumerate(bodies):
+            broker.put(TOPIC, body, number % 3)
+        failing = set(bodies[-5:])
+        seen = Seen(lambda message: Later(1) if message.reconsume_times == 0 and message.body in failing else None)
+        async with consumer(cluster, pop=True) as leaving:
+            taken = await anext(leaving)
+        assert taken.body not in failing
+        async with consumer(cluster, seen, pop=True):
+            await seen.until(lambda: set(seen.counts) == set(bodies))
+            await until(lambda: not broker.pops.invisible, "acknowledgements of all")
+        again = {message.body for message in seen.messages if message.reconsume_times > 0}
+        assert again >= {taken.body}
+        assert {message.topic for message in seen.messages} == {TOPIC}

@@ -1,0 +1,1 @@
+"""Tests of doubles and rigs that other tests stand on."""
