@@ -10,6 +10,7 @@ import time
 from collections.abc import Coroutine
 
 import uvloop
+
 from cosmodrome import Consumer, Message, Producer
 
 FAILED: list[str] = []

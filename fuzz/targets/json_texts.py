@@ -163,13 +163,25 @@ def _is_from_json(error: Exception) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two values are equal: infinity is no value in JSON, half a surrogate pair none in UTF-8."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        left = {_text(key): member for key, member in one.items()}
-        right = {_text(key): member for key, member in other.items()}
-        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
+    """Whether two values, however deep, are equal: infinity is no value in JSON, half a surrogate pair none in UTF-8."""
+    pairs = [(one, other)]
+    while pairs:
+        left, right = pairs.pop()
+        if isinstance(left, dict) and isinstance(right, dict):
+            members, others = ({_text(key): each for key, each in side.items()} for side in (left, right))
+            if members.keys() != others.keys():
+                return False
+            pairs += [(member, others[key]) for key, member in members.items()]
+        elif isinstance(left, list) and isinstance(right, list):
+            if len(left) != len(right):
+                return False
+            pairs += zip(left, right, strict=True)
+        elif not _same_alone(left, right):
+            return False
+    return True
+
+
+def _same_alone(one: Any, other: Any) -> bool:
     if isinstance(one, str) and isinstance(other, str):
         return _text(one) == _text(other)
     if _is_infinite(one) or _is_infinite(other):
@@ -186,8 +198,11 @@ def _text(text: str) -> str:
 
 
 def _depth(value: Any) -> int:
-    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return 0 if members is None else 1 + max(map(_depth, members), default=0)
+    depth, level = 0, [value]
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        depth += 1
+        level = [member for each in level for member in (each.values() if isinstance(each, dict) else each)]
+    return depth
 
 
 def _has_long_number(text: str) -> bool:

@@ -21,9 +21,11 @@ from tests.support.faulty_broker import (
     queue_table,
 )
 
+from cosmodrome.client.config import ClientConfig
 from cosmodrome.client.consumer.consumer import Consumer
 from cosmodrome.client.consumer.handlers import Later
 from cosmodrome.client.consumer.lite_pull import LitePullConsumer
+from cosmodrome.client.session import ClientSession
 from cosmodrome.errors import ClientClosedError, ConfigError, MessageError, RemotingError
 
 
@@ -77,6 +79,34 @@ async def test_c020_close_ends_everything_whenever_it_comes(tmp_path: Path, when
         await reader.close()
         with pytest.raises(ClientClosedError, match="make a new one"):
             await reader.start()
+
+
+@pytest.mark.parametrize("kind", [Consumer, LitePullConsumer])
+@pytest.mark.parametrize("silent", [105, 34, 38, 14])
+async def test_c020_closing_from_elsewhere_ends_a_start_and_all_that_it_began(
+    tmp_path: Path, kind: Any, silent: int
+) -> None:
+    """The session is shared and stays open: nothing else would end what is left."""
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 2}) as cluster, FaultyBroker() as name_server:
+        cluster.broker.faults.add(Silence(), silent, times=None)
+        name_server.mute()
+        address = name_server.address if silent == 105 else cluster.name_server
+        async with ClientSession(ClientConfig(namesrv=address, persist_interval_s=0.1)) as session:
+            before = asyncio.all_tasks()
+            options: dict[str, Any] = {"handler": Seen()} if kind is Consumer else {}
+            reader = kind(GROUP, subscriptions={TOPIC: None}, session=session, consume_from="first", **options)
+            starting = asyncio.create_task(reader.start())
+            if silent == 105:
+                await until(lambda: name_server.journal.connects, "the question for a route")
+            else:
+                await cluster.broker.journal.arrived(silent)
+            await reader.close()
+            with pytest.raises(ClientClosedError, match="was closed while it started"):
+                await starting
+            cluster.broker.faults.clear()
+            await until(lambda: not any("pull" in each.get_name() for each in asyncio.all_tasks()), "no pull")
+            left = {each for each in asyncio.all_tasks() - before if "rebalance" in each.get_name()}
+            assert left == set()
 
 
 async def test_c020_cancelling_who_closes_does_not_cancel_the_closing(tmp_path: Path) -> None:

@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 from tests.support.consuming import GROUP, TOPIC, Seen, consumer, undisturbed, until
-from tests.support.faulty_broker import FaultyBroker, Refuse, Reply, Under, faulty_cluster
+from tests.support.faulty_broker import FaultyBroker, Refuse, Reply, Silence, Under, faulty_cluster
 
+from cosmodrome.client.config import ClientConfig
+from cosmodrome.client.consumer import pop_handle
+from cosmodrome.client.consumer.consumer import Consumer
 from cosmodrome.client.consumer.handlers import Later
+from cosmodrome.client.session import ClientSession
 from cosmodrome.errors import AuthenticationError
 
 
@@ -195,3 +199,44 @@ async def test_what_was_not_acknowledged_is_popped_again_by_somebody(tmp_path: P
         again = {message.body for message in seen.messages if message.reconsume_times > 0}
         assert again >= {taken.body}
         assert {message.topic for message in seen.messages} == {TOPIC}
+
+
+async def test_a_popping_consumer_that_cannot_acknowledge_ends_and_leaves_nothing(tmp_path: Path) -> None:
+    """The session is shared and stays open: nothing else would end what is left."""
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1, "T2": 1}) as cluster:
+        Popping(cluster.broker)
+        for number in range(5):
+            cluster.broker.put(TOPIC, b"%d" % number)
+        cluster.broker.faults.add(Silence(), 200_051, times=None)
+        config = ClientConfig(namesrv=cluster.name_server, close_timeout_s=0.3, request_timeout_s=30.0)
+        async with ClientSession(config) as session:
+            before = asyncio.all_tasks()
+            topics = {TOPIC: None, "T2": None}
+            async with Consumer(GROUP, subscriptions=topics, handler=Seen(), session=session, pop=True):
+                await cluster.broker.journal.arrived(200_051)
+            await until(lambda: not {each for each in asyncio.all_tasks() - before if _is_ours(each)}, "no task")
+
+
+def _is_ours(task: asyncio.Task[Any]) -> bool:
+    return task.get_name().startswith(("cosmodrome-pop", "cosmodrome-acknowledge"))
+
+
+async def test_a_fault_of_ours_ends_no_popping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = pop_handle.receipt_of
+    faults = [ZeroDivisionError("ours")]
+
+    def receipt_of(*given: Any) -> Any:
+        if faults:
+            raise faults.pop()
+        return real(*given)
+
+    monkeypatch.setattr("cosmodrome.client.consumer.pop.receipt_of", receipt_of)
+    monkeypatch.setattr("cosmodrome.client.consumer.backoff.PULL_FAILED_S", 0.01)
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
+        Popping(cluster.broker)
+        for number in range(10):
+            cluster.broker.put(TOPIC, b"%d" % number)
+        seen = Seen()
+        async with consumer(cluster, seen, pop=True):
+            await seen.came(5)
+        assert not faults

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.support.consuming import GROUP, TOPIC, Seen, committed, consumer, fill, named, undisturbed, until
-from tests.support.faulty_broker import Refuse, Reply, Silence, Under, faulty_cluster
+from tests.support.faulty_broker import Alter, Refuse, Reply, Silence, Under, faulty_cluster
 
 from cosmodrome.client.consumer.consumer import Consumer
 from cosmodrome.client.consumer.process_queue import HoldingLimits
@@ -330,3 +330,36 @@ async def test_a_lock_that_cannot_be_given_back_does_not_keep_close(
         async with consumer(cluster, Seen(), orderly=True):
             cluster.broker.faults.add(Refuse(1, "not now"), 42, times=None)
         assert "were not given back" in caplog.text
+
+
+async def test_c038_a_member_that_a_broker_names_twice_reads_all_queues(tmp_path: Path) -> None:
+    """A broker that has not noticed the end of a connection names its client for the old and the new one."""
+
+    def doubled(reply: Reply) -> Reply:
+        ids = json.loads(reply.body)["consumerIdList"]
+        return reply._replace(body=json.dumps({"consumerIdList": ids * 2}).encode())
+
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 4}) as cluster:
+        cluster.broker.faults.add(Alter(doubled), 38, times=None)
+        async with consumer(cluster, Seen()) as reader:
+            await has(reader, [0, 1, 2, 3])
+
+
+async def test_c038_a_broker_that_forgets_a_member_again_and_again_takes_no_queue_from_it(tmp_path: Path) -> None:
+    """Its word about the others is worth nothing while it does not know the one who asks."""
+
+    def others(reply: Reply) -> Reply:
+        return reply._replace(code=0, body=json.dumps({"consumerIdList": ["somebody@else"]}).encode())
+
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 4}) as cluster:
+        broker, seen = cluster.broker, Seen()
+        async with consumer(cluster, seen) as reader:
+            await has(reader, [0, 1, 2, 3])
+            rule = broker.faults.add(Alter(others), 38, times=None)
+            asked = len(broker.journal.requests(38))
+            broker.groups.notify(GROUP)
+            await broker.journal.arrived(38, asked + 3)
+            assert queues_of(reader) == [0, 1, 2, 3]
+            await until(lambda: "does not name this client" in str(reader.status().trouble), "the word")
+            rule.stop()
+            await until(lambda: reader.status().trouble is None, "the end of the trouble, without another notice", 10.0)

@@ -13,7 +13,6 @@ from msgspec import structs
 
 from cosmodrome.namesrv.processors.broker import BrokerProcessor
 from cosmodrome.protocol import header_binary, header_json
-from cosmodrome.protocol.bodies.topic_config import TopicConfig, topic_config_from_text
 from cosmodrome.protocol.command import RemotingCommand, encode_command
 from cosmodrome.protocol.frame import FrameDecoder
 from cosmodrome.protocol.greeting import Greeting, recognise
@@ -66,10 +65,6 @@ def with_another_opaque(encoded: bytes, _: Header) -> bytes:
     return encoded.replace(b'"opaque":', b'"opaque":1')
 
 
-def without_a_name(config: TopicConfig, _: str) -> TopicConfig:
-    return TopicConfig(topic_name="", perm=config.perm)
-
-
 def without_the_last_entry(entries: list[BatchEntry], _: bytes) -> list[BatchEntry]:
     return entries[:-1]
 
@@ -109,8 +104,7 @@ FAULTS = {
     ),
     "a greeting is decided too early": ("greeting", "cosmodrome.transport.entrance.recognise", too_early),
     "topics lose their names": (
-        "registration_body", "cosmodrome.protocol.bodies.register_broker.topic_config_from_text",
-        after(topic_config_from_text, without_a_name),
+        "registration_body", "cosmodrome.protocol.bodies.text_table.intern", lambda _: "",
     ),
     "values are not escaped": (
         "properties_file", "cosmodrome.namesrv.properties.escape_value", lambda value: value,

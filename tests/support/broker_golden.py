@@ -20,6 +20,7 @@ FOLDER: Final = Path(__file__).resolve().parents[1] / "golden" / "broker_answers
 ANSWER_S: Final = 20.0
 
 _OWN_OPAQUE: Final = 1_000_000
+_UNKNOWN_CODE: Final = 29_999
 _ADDRESS: Final = re.compile(r"/?\d+\.\d+\.\d+\.\d+(:\d+)?")
 _MADE_UP: Final = frozenset(
     {
@@ -137,6 +138,8 @@ class Player:
     _queues: dict[tuple[int, int], str] = field(default_factory=dict)
     _wires: dict[int, "_Wire"] = field(default_factory=dict)
     _offsets: dict[int, int] = field(default_factory=dict)
+    _spoke_last: int | None = None
+    """The connection over which the last request went, if its arrival is not known yet."""
 
     async def play(self, recorded: Iterable[Played]) -> None:
         """Play all of it."""
@@ -153,10 +156,17 @@ class Player:
 
     async def say(self, connection: int, code: int, body: bytes) -> None:
         """Send a request that the recording left out, and wait for its answer."""
-        wire_ = self._wires[connection] = await _Wire.connect(self.address)
+        if connection not in self._wires:
+            self._wires[connection] = await _Wire.connect(self.address)
+        wire_ = self._wires[connection]
         command = wire.decode(wire.encode_request(code, {}, body, opaque=_OWN_OPAQUE)[4:])
         wire_.send(command, is_response=False)
         await wire_.next(command._replace(flag=wire.FLAG_RESPONSE))
+
+    async def _arrived(self, connection: int) -> None:
+        """Return when all that was sent over a connection has been read, so that others speak after it."""
+        if connection in self._wires:
+            await self.say(connection, _UNKNOWN_CODE, b"")
 
     async def _step(self, frame: Played) -> None:
         if frame.t_ms in self.closes:
@@ -165,6 +175,9 @@ class Player:
             self._wires[frame.connection] = await _Wire.connect(self.address)
         wire_, command = self._wires[frame.connection], frame.command
         if frame.is_from_client:
+            if self._spoke_last not in (None, frame.connection):
+                await self._arrived(self._spoke_last)
+            self._spoke_last = frame.connection
             self.before(frame)
             command = self._translated(frame.connection, command)
             if frame.is_response:

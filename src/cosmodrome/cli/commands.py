@@ -115,6 +115,24 @@ def namesrv(**options: Any) -> None:
     run(NamesrvOptions(**options))
 
 
+@cosmodrome.command(context_settings=_CONTEXT)
+@click.option("-c", "--configFile", "config_file", metavar="F", help="Settings, as in Apache's broker.conf.")
+@click.option("-n", "--namesrvAddr", "namesrv_addr", metavar="A:P;A:P", help="NameServers to register with.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", callback=_settings, help="Set any key.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
+    default="info",
+    show_default=True,
+    help="Log events from this level on.",
+)
+def broker(**options: Any) -> None:
+    """Run a broker. docs/broker.md says what it does and what it does not."""
+    from cosmodrome.cli.broker import BrokerOptions, run  # noqa: PLC0415  # help and other commands do not need it
+
+    run(BrokerOptions(**options))
+
+
 _PASSED_ON: Final = {"ignore_unknown_options": True, "help_option_names": []}
 """Of a command whose words are read by a module that is loaded only then."""
 

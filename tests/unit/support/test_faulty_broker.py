@@ -277,6 +277,20 @@ class TestOutages:
         assert members.code == 1
         assert broker.store.bodies("T") == [b"hello"]
 
+    async def test_a_heartbeat_that_is_acted_upon_after_the_end_of_its_connection_makes_no_member(
+        self, broker: FaultyBroker
+    ) -> None:
+        held = Hold(is_before=True)
+        broker.faults.add(held, 34)
+        async with await AsyncWire.connect(broker.address) as gone:
+            gone.post(34, None, heartbeat("c1", "g", T="*"))
+            await broker.journal.arrived(34)
+        await broker.journal.until(lambda: not broker.lines, "the end of the connection")
+        held.release()
+        async with await AsyncWire.connect(broker.address) as other:
+            members = await other.request(38, {"consumerGroup": "g"})
+        assert members.code == 1
+
     async def test_stop_may_be_called_again(self, broker: FaultyBroker, peer: AsyncWire) -> None:
         await broker.stop()
         await broker.stop()

@@ -70,6 +70,7 @@ class Handover:
         # Also those that were asked for and not yet granted: an end may come between.
         self._locks: set[MessageQueue] = set()
         self._is_over = False
+        self._told: dict[MessageQueue, str] = {}
 
     async def take_over(self, queue: MessageQueue) -> AssignedQueue | None:
         """Begin to read a queue; None when that is not possible now, with a line in the log that says why."""
@@ -79,7 +80,7 @@ class Handover:
                 return None
             offset, not_before_ms = await self._start(queue)
         except (RemotingError, AnswerError) as error:
-            logger.warning("%s is not read yet: %s", queue, error)
+            self._report(queue, str(error))
             return None
         if self._is_over:
             return None
@@ -88,8 +89,15 @@ class Handover:
         if isinstance(assigned, OrderlyQueue):
             assigned.locked(LOCK_LIFE_S if parts.has_locks else _FOR_EVER)
         self.begin(assigned, not_before_ms)
+        self._told.pop(queue, None)
         logger.info("%s: reading from offset %d", queue, offset)
         return assigned
+
+    def _report(self, queue: MessageQueue, reason: str) -> None:
+        """Say why a queue is not read, once: it is tried every second, and a broker may be away for hours."""
+        level = logging.DEBUG if self._told.get(queue) == reason else logging.WARNING
+        logger.log(level, "%s is not read yet: %s", queue, reason)
+        self._told[queue] = reason
 
     def begin(self, assigned: AssignedQueue, not_before_ms: int | None = None) -> None:
         """Start to pull a queue."""

@@ -151,6 +151,8 @@ async def test_c052_a_failed_question_takes_nothing_over(failure: Exception, cap
     assert await world.handover.take_over(QUEUE) is None
     assert (world.said, world.tasks) == (["load"], [])
     assert str(failure) in caplog.text
+    assert await world.handover.take_over(QUEUE) is None
+    assert [each.levelname for each in caplog.records].count("WARNING") == 1
 
 
 async def test_c060_the_lock_comes_first_and_its_offset_after_it() -> None:

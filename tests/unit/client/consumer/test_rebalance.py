@@ -178,6 +178,7 @@ async def test_a_member_that_is_named_for_two_connections_is_one(world: World, i
 @contextlib.asynccontextmanager
 async def running(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     monkeypatch.setattr(rebalance, "AT_LEAST_APART_S", 0.01)
+    monkeypatch.setattr(rebalance, "PERIOD_S", 600.0)
     task = asyncio.create_task(world.rebalance.run())
     yield
     task.cancel()

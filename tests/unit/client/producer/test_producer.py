@@ -354,3 +354,20 @@ async def test_replies_with_odd_hosts_and_for_nobody(cluster: FaultyCluster, pro
     assert [each.code for each in replies] == [0, 0, 0]
     assert (reply.body, reply.topic) == (b"reply", "R")
     assert str(reply.stored.born_host) == "0.0.0.0:0"
+
+
+async def test_closing_while_it_starts_leaves_nothing_open(tmp_path: Path) -> None:
+    async with faulty_cluster(tmp_path, topics={"T": 1}) as cluster:
+        session = ClientSession(ClientConfig(namesrv=cluster.name_server))
+        await session.acquire()
+        ending = asyncio.create_task(session.release())
+        await asyncio.sleep(0)
+        producer = Producer("pg", session=session)
+        starting = asyncio.create_task(producer.start())  # it waits for the end of the session
+        await asyncio.sleep(0)
+        await producer.close()
+        await ending
+
+        with pytest.raises(ClientClosedError):
+            await starting
+        assert not session.is_open

@@ -1,0 +1,1 @@
+"""The broker: keeps messages in a store and hands them to consumers."""

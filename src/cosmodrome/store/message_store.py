@@ -1,0 +1,443 @@
+"""The message store of a broker: one folder, opened by one process.
+
+Owns: opening and closing; when it accepts messages and when not; what is acknowledged after which sync.
+Must not know: topics' settings, groups, delays; who reads; threads beside the two calls that may leave this one.
+
+    with MessageStore.open(settings) as store:
+        position = store.add(message, now_ms)       as often as messages came in this turn
+        store.write()                               one write for all of them; readable now
+        job = store.begin_sync()                    SYNC_FLUSH: job.run() in another thread, then
+        store.end_sync(job)                         store.synced_to >= position.end: acknowledge
+
+After a failed write or sync nothing is accepted until `resume` has succeeded.
+"""
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from cosmodrome.errors import StorageError, StoreInUseError, StoreUnavailableError
+from cosmodrome.store.appending import Appender, NewMessage, Position
+from cosmodrome.store.checkpoint import CHECKPOINT_BYTES, Mark, Times, decode_checkpoint
+from cosmodrome.store.commit_log import CommitLog
+from cosmodrome.store.consume_queues import ConsumeQueues
+from cosmodrome.store.files import DiskFiles, FileSystem, FolderLock
+from cosmodrome.store.healing import FailedTurns, heal_files, write_log_again
+from cosmodrome.store.index import Index
+from cosmodrome.store.reading import Reader
+from cosmodrome.store.recovery import Recovery, RecoveryReport, StoreParts, StoreState
+from cosmodrome.store.replica import Replica
+from cosmodrome.store.settings import StoreSettings
+from cosmodrome.store.sync import CheckpointSync, CheckpointWork, LogSync, SyncGate
+
+_LOCK_TEXT: Final = b"lock"
+
+
+class MessageStore:
+    """An open store. Use it in one thread, but for `run` of what `begin_sync` and `begin_checkpoint` give.
+
+    Attributes:
+        settings: Its settings.
+        reader: Everything that is read from it.
+        report: What opening it found.
+        failure: Why it accepts nothing; None while it does.
+    """
+
+    def __init__(self, settings: StoreSettings, files: FileSystem, lock: FolderLock) -> None:
+        """Use `open`."""
+        self.settings = settings
+        self.failure: str | None = None
+        self._files = files
+        self._lock = lock
+        self._log = CommitLog(files, settings)
+        self._queues = ConsumeQueues(files, settings)
+        self._index = Index(files, settings)
+        self._parts = StoreParts(settings, files, self._log, self._queues, self._index)
+        self._appender = Appender(settings, self._log, self._queues, self._index)
+        self._mark: Mark | None = None
+        self._replica: Replica | None = None
+        self._failed = FailedTurns()
+        self._gate = SyncGate()
+        self._is_closed = False
+        self.reader = Reader(self._log, self._queues, self._index)
+        self.report = RecoveryReport()
+
+    @classmethod
+    def open(cls, settings: StoreSettings, files: FileSystem | None = None) -> Self:
+        """Open the store in a folder, which is made if it is missing, and put right what a crash left.
+
+        Raises:
+            StoreInUseError: Another process has it.
+            StoreFormatError: The log's files are not what the settings say. Nothing was changed.
+            StorageError: The disk does not allow it.
+        """
+        files = files or DiskFiles()
+        try:
+            lock = files.lock(settings.lock_path, _LOCK_TEXT)
+        except OSError as error:
+            raise _cannot("open", settings.root, error) from error
+        if lock is None:
+            raise StoreInUseError(
+                f"the message store {settings.root} is in use.",
+                why="another broker, of this package or of Apache's, has locked it.",
+                remedy="stop that broker, or give this one a folder of its own.",
+            )
+        store = cls(settings, files, lock)
+        try:
+            store._recover_at_open()
+        except OSError as error:
+            raise _cannot("open", settings.root, error) from error
+        finally:
+            if store._mark is None:
+                store._let_go()
+        return store
+
+    def _recover_at_open(self) -> None:
+        times, mark = self._read_checkpoint()
+        is_clean = self._files.size(self.settings.abort_path) is None
+        self._log.load()  # refuses a folder of other sizes before anything is changed
+        self._files.create(self.settings.abort_path, str(os.getpid()).encode())
+        self._recover(StoreState(times, mark, is_clean))
+
+    def _read_checkpoint(self) -> tuple[Times, Mark | None]:
+        path = self.settings.checkpoint_path
+        if self._files.size(path) != CHECKPOINT_BYTES:
+            self._files.remove(path)
+            return Times(), None
+        file = self._files.open(path, CHECKPOINT_BYTES)
+        try:
+            return decode_checkpoint(file.read(0, CHECKPOINT_BYTES))
+        finally:
+            file.close()
+
+    def _recover(self, state: StoreState) -> None:
+        """Make everything agree, and put it on disk before anything is accepted."""
+        recovery = Recovery(self._parts, state)
+        self.report = recovery.run()
+        self._appender.last_store_ms = max(recovery.last_store_ms, state.mark.last_store_ms if state.mark else 0)
+        self._log.synced = min(self._log.synced, self._log.end)
+        if not state.is_clean:
+            write_log_again(self._log, self.report.certain_to)
+        segments = self._log.segments
+        segments.dirty |= {start for start in segments.starts if start + segments.file_bytes > self.report.read_from}
+        self._make_certain()
+        self.report.log()
+
+    def _make_certain(self) -> None:
+        """Put everything on disk, and write down that it is.
+
+        Raises:
+            OSError: It may not be.
+        """
+        job = self._checkpoint(is_clean=False)
+        job.run()
+        if job.index_error is not None:
+            self._index.fail(job.index_error)
+        if job.error is not None:
+            raise job.error
+        self._take_result(job)
+
+    def __enter__(self) -> Self:
+        """Give the store itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def add(self, message: NewMessage, now_ms: int) -> Position:
+        """Gather a message for `write`, and say where it will be.
+
+        Raises:
+            MessageError: This message cannot be stored; the others are not concerned.
+            StoreUnavailableError: Nothing is accepted.
+        """
+        if self.failure is not None:
+            raise StoreUnavailableError(self.failure)
+        return self._appender.add(message, now_ms)
+
+    def write(self) -> None:
+        """Write what was gathered. It outlives this process then, and can be read.
+
+        Raises:
+            StoreUnavailableError: It failed: none of these messages may be acknowledged, and nothing more is accepted.
+        """
+        if self.failure is not None:
+            raise StoreUnavailableError(self.failure)
+        if not self._appender.has_gathered:
+            return
+        try:
+            self._appender.write()
+        except OSError as error:
+            self._fail("writing", error)
+            raise StoreUnavailableError(self.failure or "") from error
+
+    def _fail(self, what: str, error: OSError) -> None:
+        self._failed.add(self._parts)
+        self._appender.give_up()
+        self.failure = f"{what} failed: {error.strerror or error}"
+
+    @property
+    def end(self) -> int:
+        """Where the log ends that can be read."""
+        return self._log.end
+
+    @property
+    def start(self) -> int:
+        """Where the log starts."""
+        return self._log.start
+
+    @property
+    def synced_to(self) -> int:
+        """Everything before it is on disk."""
+        return self._log.synced
+
+    @property
+    def last_store_ms(self) -> int:
+        """Store time of the newest message."""
+        return self._appender.last_store_ms
+
+    def begin_sync(self) -> LogSync:
+        """Begin to put on disk what is written. Several may be under way."""
+        segments = self._log.segments
+        starts, segments.dirty = segments.dirty, set()
+        # What another sync has under way counts as not synced: that one may fail, or end later.
+        for start in reversed(segments.starts):
+            if start + segments.file_bytes <= self._log.synced:
+                break
+            starts.add(start)
+        return LogSync([(start, segments.file(start)) for start in sorted(starts)], self._log.end, self._gate)
+
+    def end_sync(self, job: LogSync) -> None:
+        """Take the result of a sync that has run: `synced_to` moves, or nothing more is accepted.
+
+        Raises:
+            StoreUnavailableError: It failed. What was not synced before may not be acknowledged, whatever comes later.
+        """
+        if job.error is not None:
+            self._log.segments.dirty.update(job.starts)
+            self._fail("syncing", job.error)
+        if self.failure is not None:
+            raise StoreUnavailableError(self.failure)
+        self._log.synced = max(self._log.synced, job.end)
+
+    def sync(self) -> None:
+        """Put on disk what is written, waiting for it.
+
+        Raises:
+            StoreUnavailableError: See `end_sync`.
+        """
+        job = self.begin_sync()
+        job.run()
+        self.end_sync(job)
+
+    def begin_checkpoint(self) -> CheckpointSync:
+        """Begin to put log, queues and index on disk, and to write down how far they are. One at a time.
+
+        It bounds what the next start has to read after a crash; every second is often enough.
+
+        Raises:
+            StoreUnavailableError: Something has failed: what is on disk is not certain.
+        """
+        if self.failure is not None:
+            raise StoreUnavailableError(self.failure)
+        return self._checkpoint(is_clean=False)
+
+    def _checkpoint(self, *, is_clean: bool) -> CheckpointSync:
+        index = self._index.begin_save()
+        mark = Mark(
+            flushed_to=self._log.end,
+            indexed_to=index.to.indexed_to,
+            last_indexed=index.to.last_indexed,
+            last_store_ms=self._appender.last_store_ms,
+            queues_digest=self._queues.digest() if is_clean else 0,
+            is_clean=is_clean,
+        )
+        path = self.settings.checkpoint_path
+        work = CheckpointWork(self.begin_sync(), *self._queues.take_dirty(), index)
+        return CheckpointSync(self._files, path, work, mark)
+
+    def end_checkpoint(self, job: CheckpointSync) -> None:
+        """Take the result of a checkpoint that has run.
+
+        Raises:
+            StoreUnavailableError: It failed, and nothing more is accepted.
+        """
+        if job.index_error is not None:
+            self._index.fail(job.index_error)
+        if job.error is not None:
+            self._log.segments.dirty.update(job.work.log.starts)
+            self._fail("syncing", job.error)
+        if self.failure is not None:
+            raise StoreUnavailableError(self.failure)
+        self._take_result(job)
+
+    def _take_result(self, job: CheckpointSync) -> None:
+        self._log.synced = max(self._log.synced, job.work.log.end)
+        self._mark = job.mark
+        self._queues.synced(job.work.queue_files, job.work.queue_folders)
+        if job.index_error is None:
+            self._index.saved(job.work.index)
+
+    def checkpoint(self) -> None:
+        """Put everything on disk, waiting for it.
+
+        Raises:
+            StoreUnavailableError: See `end_checkpoint`.
+        """
+        job = self.begin_checkpoint()
+        job.run()
+        self.end_checkpoint(job)
+
+    def resume(self) -> None:
+        """Try to accept messages again after a failure. No sync may be under way.
+
+        What a failed write left is removed. What was never synced is written once more: after a failed sync the system
+        may take it for written. Reading goes on as before. Only when the log no longer holds what was written
+        everything is read anew from the last checkpoint on, as after a crash.
+
+        Raises:
+            StorageError: It fails still; the store accepts nothing, as before.
+        """
+        mark = self._mark
+        if self.failure is None or self._is_closed or mark is None:
+            return
+        self._gate = SyncGate()
+        try:
+            if heal_files(self._parts, self._failed, mark.flushed_to):
+                self._make_certain()
+            else:
+                self._recover(StoreState(Times(), mark, is_clean=False))
+        except OSError as error:
+            raise _cannot("resume", self.settings.root, error) from error
+        self._failed = FailedTurns()
+        self._queues.drop_empty()
+        self.failure = None
+
+    def append_raw(self, position: int, data: bytes | memoryview) -> None:
+        """Write bytes of a master's log at their place, and queue the records that they complete. Cuts may be anywhere.
+
+        An empty store begins where the first bytes do. A store that takes these takes nothing else before it was
+        closed and opened again, which drops a record that is not whole.
+
+        Raises:
+            StoreFormatError: They do not follow what is here, or are no records. Close the connection.
+            StoreUnavailableError: It failed, and nothing more is accepted.
+        """
+        if self.failure is not None:
+            raise StoreUnavailableError(self.failure)
+        try:
+            if self._replica is None:
+                self._replica = Replica(self._parts)
+            self._replica.append(position, data)
+        except OSError as error:
+            self._fail("writing", error)
+            raise StoreUnavailableError(self.failure or "") from error
+        self._appender.last_store_ms = max(self._appender.last_store_ms, self._replica.last_store_ms)
+
+    def remove_topic(self, topic: str) -> int:
+        """Remove the queues of a topic; its messages stay in the log until it is deleted. Say how many there were.
+
+        Raises:
+            StorageError: Files of it are still there.
+        """
+        try:
+            return self._queues.remove(topic)
+        except OSError as error:
+            raise _cannot("remove a topic from", self.settings.root, error) from error
+
+    def drop_first_segment(self) -> bool:
+        """Delete the oldest file of the log, unless it is the last one. Tell whether there was one to delete.
+
+        Call `drop_what_points_nowhere` afterwards.
+
+        Raises:
+            StorageError: It is still there.
+        """
+        segments = self._log.segments
+        if len(segments.starts) < 2 or segments.starts[1] > self._log.end:
+            return False
+        try:
+            segments.drop_first()
+        except OSError as error:
+            raise _cannot("delete old messages of", self.settings.root, error) from error
+        return True
+
+    def drop_what_points_nowhere(self) -> None:
+        """Move the minimum offsets of the queues, and delete queue and index files whose messages are gone.
+
+        Raises:
+            StorageError: Some of them are still there.
+        """
+        try:
+            for queue in self._queues:
+                queue.drop_before(self._log.start)
+                queue.find_min(self._log.start)
+            self._index.drop_before(self._log.start)
+        except OSError as error:
+            raise _cannot("delete old messages of", self.settings.root, error) from error
+
+    def oldest_written_ms(self) -> int | None:
+        """Say when the oldest file of the log was written last; None when it is the only one, or cannot be asked."""
+        segments = self._log.segments
+        if len(segments.starts) < 2:
+            return None
+        try:
+            return self._files.modified_ms(segments.path(segments.starts[0]))
+        except OSError:
+            return None
+
+    def used_ratio(self) -> float:
+        """Say how full the fullest of the file systems is on which the store is, 0 to 1."""
+        folders = (self.settings.log_folder, self.settings.queues_folder, self.settings.index_folder)
+        return max(map(self._files.used_ratio, folders))
+
+    def close(self) -> None:
+        """Close the store: everything on disk, in a form that Apache's brokers open. May be called again.
+
+        When the index has failed the store is left as after a crash, for then it is built anew at the next start.
+
+        No sync may be under way. After a failure the store is left as after a crash, and the next start puts it right.
+
+        Raises:
+            StorageError: So it is left now.
+        """
+        if self._is_closed:
+            return
+        try:
+            if self.failure is None:
+                self._appender.write()
+                self._close_cleanly()
+        except OSError as error:
+            raise _cannot("close", self.settings.root, error) from error
+        finally:
+            self._let_go()
+
+    def _close_cleanly(self) -> None:
+        self._log.segments.cut(self._log.end)
+        job = self._checkpoint(is_clean=True)
+        job.run()
+        if job.error is not None:
+            raise job.error
+        if job.index_error is None and self._index.failure is None:
+            self._files.remove(self.settings.abort_path)
+            self._files.sync_folder(self.settings.root)
+
+    def _let_go(self) -> None:
+        self._is_closed = True
+        self.failure = self.failure or "it is closed"
+        self._log.close()
+        self._queues.close()
+        self._index.close()
+        self._lock.release()
+
+
+def _cannot(what: str, folder: Path, error: OSError) -> StorageError:
+    return StorageError(
+        f"cannot {what} the message store {folder}: {error.strerror or error}.",
+        why=str(error),
+        remedy="look at the disk: its room, its permissions, the system's log.",
+    )

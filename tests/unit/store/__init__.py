@@ -1,0 +1,1 @@
+"""Small tests of the store's modules, on a simulated disk where the disk matters."""
