@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Final, Self
 
+from tests.support.waiting import wait_until
 from tests.support.wire import Broker, Wire, crc32_masked, registration_ext
 
 REGISTER_BROKER: Final = 103
 UNREGISTER_BROKER: Final = 104
+GET_BROKER_CLUSTER_INFO: Final = 106
 _LIFE_MS: Final = 86_400_000
 _TIMEOUT_S: Final = 120
 _EPOCH_MS: Final = 1_700_000_000_000
@@ -111,11 +113,22 @@ class Estate:
         self.leave()
 
     def leave(self) -> None:
-        """Let all of them leave in good order."""
+        """Let all of them leave in good order, and return when they are gone.
+
+        Apache's server answers before it has done it, and would take a broker away that came back meanwhile.
+        """
         for broker in self.brokers:
             broker.unregister()
             broker.wire.close()
+        names = [f'"{broker.identity.name}"'.encode() for broker in self.brokers]
         self.brokers.clear()
+
+        def are_gone() -> bool:
+            with Wire(self._address, _TIMEOUT_S) as wire:
+                listing = wire.request(GET_BROKER_CLUSTER_INFO).body
+            return not any(name in listing for name in names)
+
+        wait_until(are_gone, "the brokers to be gone")
 
     def add(self, names: Sequence[str], brokers: int = 1, form: str = "JSON", prefix: str = "broker") -> None:
         """Let so many more brokers register these topics, eight queues each."""
