@@ -28,7 +28,6 @@ logger = logging.getLogger(__name__)
 
 _SWEEPS_PER_IDLE_LIMIT = 10
 _MAX_SWEEP_INTERVAL_S = 1.0
-_BIG_BODY_BYTES = 1024 * 1024
 _MAX_LOG_DETAIL = 200
 _CONNECTION_BYTES = 2048
 """What a connection costs by itself."""
@@ -209,8 +208,6 @@ class RemotingServer:
 
     def dispatch(self, request: RemotingCommand, peer: Peer) -> Answer:
         """Answer a request (ConnectionOwner)."""
-        if len(request.body) >= _BIG_BODY_BYTES:
-            self.released_bytes += len(request.body)
         return self.dispatcher.dispatch(request, peer)
 
     def connection_made(self, connection: Connection) -> None:

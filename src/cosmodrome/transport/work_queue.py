@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 ResultT = TypeVar("ResultT")
 
-TURN_S: Final = 0.002
+TURN_S: Final = 0.0005
 """How much work is done in one turn of the loop; a piece that takes longer is done whole."""
 LONGEST_TURN_S: Final = 0.01
 SHARE: Final = 0.5

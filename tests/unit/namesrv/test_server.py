@@ -261,7 +261,7 @@ async def test_faults_and_strangers_are_told(tmp_path: Path) -> None:
 async def test_memory_is_given_back_after_much_was_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given_back: list[int] = []
     monkeypatch.setattr(memory, "WORTH_GIVING_BACK_ENTRIES", 2)
-    monkeypatch.setattr(memory, "_malloc_trim", lambda: given_back.append)
+    monkeypatch.setattr(memory, "_malloc_trim", lambda: given_back.append(0))
     async with running(tmp_path, scan_not_active_broker_interval=20) as run:
         peer = await run.wire()
         await peer.register(wire.Broker(), TWO)
