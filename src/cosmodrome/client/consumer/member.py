@@ -280,7 +280,6 @@ class Member:
                 batch_messages=settings.batch_messages,
                 batch_bytes=settings.batch_bytes,
                 suspend_s=settings.suspend_s,
-                is_committing=not settings.broadcasting and not self.is_lite,
                 is_lite=self.is_lite,
             ),
             requests=self.requests,

@@ -21,7 +21,6 @@ from cosmodrome.client.routes import TopicRoutes
 from cosmodrome.errors import AnswerError, MalformedBodyError, RemotingError
 from cosmodrome.protocol.codes import ResponseCode
 from cosmodrome.protocol.headers.pull import (
-    PULL_COMMIT_OFFSET,
     PULL_LITE,
     PULL_SUBSCRIPTION,
     PULL_SUSPEND,
@@ -43,7 +42,6 @@ class PullSettings:
 
     Attributes:
         suspend_s: How long a broker may hold a pull that finds nothing.
-        is_committing: Whether pulls carry the offset to commit.
         is_lite: Whether the consumer polls by itself.
     """
 
@@ -51,7 +49,6 @@ class PullSettings:
     batch_messages: int = 32
     batch_bytes: int = 256 * KIB
     suspend_s: float = 15.0
-    is_committing: bool = True
     is_lite: bool = False
 
 
@@ -122,8 +119,7 @@ class PullLoop:
             if parts.routes.is_hurry_due(queue.topic, loop.time()):
                 await parts.routes.refresh(queue.topic)
             return self._failed(f"no route to broker {queue.broker_name}")
-        is_master = address == parts.routes.master_address(queue.broker_name)
-        header = self._header(may_be_held=may_be_held, is_master=is_master)
+        header = self._header(may_be_held=may_be_held)
         begun_s = loop.time()
         assigned.last_pull_ms = time.time_ns() // 1_000_000
         timeout_s = parts.settings.suspend_s + ANSWER_MARGIN_S
@@ -138,13 +134,11 @@ class PullLoop:
         take = self._takes.get(answer.code, self._take_refusal)
         return take(answer, loop.time() - begun_s)
 
-    def _header(self, *, may_be_held: bool, is_master: bool) -> PullMessageRequestHeader:
+    def _header(self, *, may_be_held: bool) -> PullMessageRequestHeader:
+        """Give what is asked. It carries no offset to commit: a broker may work on it after the last commit of a close."""
         assigned, settings = self._assigned, self._parts.settings
         data = self._parts.subscriptions.of(assigned.queue.topic)
-        commit_offset = assigned.committable if settings.is_committing and is_master else 0
         flags = PULL_SUSPEND if may_be_held else 0
-        if commit_offset > 0:
-            flags |= PULL_COMMIT_OFFSET
         if settings.is_lite:
             flags |= PULL_LITE | PULL_SUBSCRIPTION
         return PullMessageRequestHeader(
@@ -154,7 +148,7 @@ class PullLoop:
             queue_offset=assigned.held.next_offset,
             max_msg_nums=self._batch_messages,
             sys_flag=flags,
-            commit_offset=commit_offset,
+            commit_offset=0,
             suspend_timeout_millis=int(settings.suspend_s * 1000),
             sub_version=0 if settings.is_lite and data.is_by_tag else data.sub_version,
             subscription=data.sub_string if settings.is_lite else None,
