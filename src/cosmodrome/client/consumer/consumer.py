@@ -16,10 +16,11 @@ from cosmodrome.client.consumer.handlers import Handler, Runner, TaskRunner, Thr
 from cosmodrome.client.consumer.member import Member
 from cosmodrome.client.consumer.pop import PopMember
 from cosmodrome.client.consumer.settings import ConsumerOptions, check_names, split_options
+from cosmodrome.client.consumer.starting import start_or_close
 from cosmodrome.client.consumer.status import ConsumerStatus
 from cosmodrome.client.message import ReceivedMessage
 from cosmodrome.client.session import ClientSession
-from cosmodrome.errors import ClientClosedError, RequestTimeoutError
+from cosmodrome.errors import ClientClosedError
 from cosmodrome.protocol.messages.checks import check_topic
 
 logger = logging.getLogger(__name__)
@@ -80,21 +81,9 @@ class Consumer:
         if self._member is not None:
             return
         self._starting = asyncio.create_task(self._start(), name=f"cosmodrome-start {self._group}")
-        try:
-            async with asyncio.timeout(self._settings.start_timeout_s):
-                await self._starting
-        except TimeoutError:
-            await self.close()
-            raise RequestTimeoutError(
-                f"the consumer of group {self._group} could not be started in {self._settings.start_timeout_s:g} s; "
-                f"NameServers: {', '.join(map(str, self._session.config.name_servers))}"
-            ) from None
-        except BaseException:
-            is_closed_by_another = self._starting.cancelled() and not is_being_cancelled()
-            await self.close()
-            if is_closed_by_another:
-                raise ClientClosedError(f"the consumer of group {self._group} was closed while it started") from None
-            raise
+        limit_s = self._settings.start_timeout_s
+        hint = f"; NameServers: {', '.join(map(str, self._session.config.name_servers))}"
+        await start_or_close(self._starting, limit_s, self.close, self._group, hint)
 
     async def close(self) -> None:
         """Let running handlers end, save all offsets, give queues and locks back, and leave the group.
@@ -214,9 +203,3 @@ class Consumer:
             state = "not started" if self._closing is None else "closed"
             raise ClientClosedError(f"the consumer of group {self._group} is {state}")
         return self._member
-
-
-def is_being_cancelled() -> bool:
-    """Whether the running task was asked to end, and not just something for which it waits."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -13,16 +13,16 @@ from types import TracebackType
 from typing import Final, Self, Unpack
 
 from cosmodrome.client.consumer.assigned_queue import AssignedQueue
-from cosmodrome.client.consumer.consumer import is_being_cancelled
 from cosmodrome.client.consumer.deliveries import Source
 from cosmodrome.client.consumer.filters import Expression
 from cosmodrome.client.consumer.member import Member
 from cosmodrome.client.consumer.settings import ConsumerOptions, check_names, split_options
 from cosmodrome.client.consumer.start_offset import NOT_STORED, start_rule
+from cosmodrome.client.consumer.starting import start_or_close
 from cosmodrome.client.consumer.status import ConsumerStatus
 from cosmodrome.client.message import MessageQueue, ReceivedMessage
 from cosmodrome.client.session import ClientSession
-from cosmodrome.errors import ClientClosedError, ConnectError, RequestTimeoutError
+from cosmodrome.errors import ClientClosedError, ConnectError
 
 logger = logging.getLogger(__name__)
 
@@ -81,20 +81,8 @@ class LitePullConsumer:
         if self._member is not None:
             return
         self._starting = asyncio.create_task(self._start(), name=f"cosmodrome-start {self._group}")
-        try:
-            async with asyncio.timeout(self._settings.start_timeout_s):
-                await self._starting
-        except TimeoutError:
-            await self.close()
-            raise RequestTimeoutError(
-                f"the consumer of group {self._group} could not be started in {self._settings.start_timeout_s:g} s"
-            ) from None
-        except BaseException:
-            is_closed_by_another = self._starting.cancelled() and not is_being_cancelled()
-            await self.close()
-            if is_closed_by_another:
-                raise ClientClosedError(f"the consumer of group {self._group} was closed while it started") from None
-            raise
+        limit_s = self._settings.start_timeout_s
+        await start_or_close(self._starting, limit_s, self.close, self._group)
 
     async def close(self) -> None:
         """Save what is done (with auto_commit), give queues back, leave. May be called again, and from several tasks.
