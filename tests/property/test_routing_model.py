@@ -11,7 +11,7 @@ from tests.support.model import Model, Notice
 
 from cosmodrome.namesrv.routing.broker_live import BrokerKey
 from cosmodrome.namesrv.routing.effects import ConnectionId, Effects
-from cosmodrome.namesrv.routing.encoded_routes import PLACE_BYTES
+from cosmodrome.namesrv.routing.encoded_routes import PLACE_BYTES, StandingBody
 from cosmodrome.namesrv.routing.listings import Listing, ListingKind
 from cosmodrome.namesrv.routing.reader import FLAG_UNIT, FLAG_UNIT_SUB, TableOptions
 from cosmodrome.namesrv.routing.registration import (
@@ -133,6 +133,7 @@ class Histories(RuleBasedStateMachine):
         self.now_ms = 1_000_000
         self.sent: list[BrokerRegistration] = []
         self.prepared: tuple[BrokerRegistration, PreparedTopics] | None = None
+        self.standing: list[tuple[str, JsonDialect, StandingBody]] = []
         self.renewed = 0
 
     @initialize(acting=st.booleans(), notify=st.booleans(), delete=st.booleans())
@@ -292,6 +293,7 @@ class Histories(RuleBasedStateMachine):
 
     @invariant()
     def routes_agree(self) -> None:
+        self.standing_bodies_agree()
         for topic in TOPICS:
             for order in (None, "a:4"):
                 route = self.tables.read.topic_route(topic, order)
@@ -300,6 +302,22 @@ class Histories(RuleBasedStateMachine):
                     kept = self.tables.read.encoded_route(topic, dialect, order)
                     assert kept == (None if route is None else encode_topic_route(route, dialect)), "a stale route"
                     assert (None if kept is None else as_value(kept)) == expected
+
+        self.standing = [
+            (topic, dialect, standing)
+            for topic in TOPICS
+            for dialect in JsonDialect
+            if self.tables.read.encoded_route(topic, dialect) is not None
+            and (standing := self.tables.read.standing_body(topic, dialect)) is not None
+        ]
+
+    def standing_bodies_agree(self) -> None:
+        """What was kept before this step is withdrawn, or still the route."""
+        for topic, dialect, standing in self.standing:
+            if standing.body is not None:
+                route = self.tables.read.topic_route(topic)
+                assert route is not None, "a topic that has no route any more"
+                assert standing.body == encode_topic_route(route, dialect), "a stale route is not withdrawn"
 
     @invariant()
     def listings_agree(self) -> None:
@@ -392,7 +410,7 @@ class Histories(RuleBasedStateMachine):
     @invariant()
     def kept_routes_are_counted(self) -> None:
         kept = self.tables._encoded
-        bodies = [entry.body for entries in kept._entries for entry in entries.values()]
+        bodies = [entry.body for entries in kept._entries for entry in entries.values() if entry.body is not None]
         assert kept.size_bytes == sum(map(len, set(bodies))) + PLACE_BYTES * len(bodies)
         assert {body: shared.users for body, shared in kept._shared.items()} == Counter(bodies)
         assert all(body is kept._shared[body].body for body in bodies), "one object for each"

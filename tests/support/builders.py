@@ -41,6 +41,7 @@ from cosmodrome.protocol.command import RemotingCommand
 from cosmodrome.transport.connection import Connection
 from cosmodrome.transport.dispatch import Answer, Dispatcher, Peer
 from cosmodrome.transport.read_budget import ReadBudget
+from cosmodrome.transport.standing_answers import StandingAnswers
 
 T = TypeVar("T")
 
@@ -297,6 +298,7 @@ class Owner:
     stalled: list[Connection] = field(default_factory=list)
     responses: list[RemotingCommand] = field(default_factory=list)
     reads: ReadBudget = field(default_factory=ReadBudget)
+    standing: StandingAnswers | None = None
 
     def dispatch(self, request: RemotingCommand, peer: Peer) -> Answer:
         self.requests.append(request)

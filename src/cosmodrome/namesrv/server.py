@@ -53,9 +53,11 @@ from cosmodrome.namesrv.stored_files import StoredFiles
 from cosmodrome.namesrv.tls_settings import ServerTls, client_tls
 from cosmodrome.namesrv.turns import Turns
 from cosmodrome.protocol.bodies.route import TopicRouteData
+from cosmodrome.protocol.codes import RequestCode
 from cosmodrome.transport.client import RemotingClient
 from cosmodrome.transport.dispatch import INTERNAL, STORAGE, Dispatcher, Fault, Peer
 from cosmodrome.transport.server import RemotingServer
+from cosmodrome.transport.standing_answers import StandingAnswers
 from cosmodrome.transport.work_queue import Urgency, WorkQueue
 
 DRAIN_TIMEOUT_S: Final = 5.0
@@ -170,7 +172,7 @@ class NameServer:
         brokers = len({info.connection for info in self._tables.live_brokers()})
         self._publish(ServerDraining(connections=connections))
         if config.enable_shutdown_gracefully:
-            server.dispatcher.is_draining = True
+            server.dispatcher.drain()
             await asyncio.sleep(config.shutdown_wait_time_seconds)
         self._is_stopping = True
         for timer in (self._scan, self._ready, self._tls_watch, self._housekeeping):
@@ -246,10 +248,18 @@ class NameServer:
         limited = NameLimits(config.max_name_length).guarded(turns.taking(families.by_code()))
         processors = self._admission.guarding(limited, kv_config, self._config, self._tables.read)
         if config.shadow is None:
-            return Dispatcher(processors)
+            return self._with_standing_answers(Dispatcher(processors), families.route)
         client = RemotingClient(tls=client_tls(config))
         self._shadow = Shadow(config.shadow, client, processors, self._publish)
         return self._shadow.dispatcher
+
+    def _with_standing_answers(self, dispatcher: Dispatcher, route: RouteProcessor) -> Dispatcher:
+        """Let connections answer routes that stand by themselves, unless something looks at who asks."""
+        code = RequestCode.GET_ROUTEINFO_BY_TOPIC
+        if dispatcher.is_served_by(code, route.get_route_info_by_topic):
+            standing = dispatcher.standing = StandingAnswers(code, route.standing_body)
+            self._config.subscribe(lambda _: standing.clear())
+        return dispatcher
 
     def _product_environment(self) -> ProductEnvironment:
         def url() -> str:

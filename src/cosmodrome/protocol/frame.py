@@ -20,8 +20,8 @@ DEFAULT_MAX_HEADER_BYTES: Final = 1024 * 1024
 """Headers of brokers and clients have some hundred bytes; only a KV value, which travels in one, is ever longer."""
 
 _LENGTH: Final = struct.Struct(">i")
-_LENGTHS: Final = struct.Struct(">iI")
-_WORD_BYTES: Final = 4
+LENGTHS: Final = struct.Struct(">iI")
+WORD_BYTES: Final = 4
 _HEADER_LENGTH_MASK: Final = 0xFFFFFF
 _SERIALIZE_TYPE_SHIFT: Final = 24
 LONG_BODY_BYTES: Final = 256 * 1024
@@ -54,7 +54,7 @@ class _LongFrame:
 
     @property
     def received_bytes(self) -> int:
-        return 2 * _WORD_BYTES + len(self._header) + self._body.tell() + len(self.surplus)
+        return 2 * WORD_BYTES + len(self._header) + self._body.tell() + len(self.surplus)
 
     def feed(self, data: bytes) -> None:
         if len(data) <= self._missing_bytes:
@@ -122,24 +122,24 @@ class FrameDecoder:
         if not buffer:
             return None if self._long is None else self._take_long(self._long)
         available = len(buffer) - start
-        if available < 2 * _WORD_BYTES:
-            if available >= _WORD_BYTES:
+        if available < 2 * WORD_BYTES:
+            if available >= WORD_BYTES:
                 self._check_length(_LENGTH.unpack_from(buffer, start)[0])
             return None
-        length, word = _LENGTHS.unpack_from(buffer, start)
+        length, word = LENGTHS.unpack_from(buffer, start)
         self._check_length(length)
         serialize_type = _SERIALIZE_TYPES.get(word >> _SERIALIZE_TYPE_SHIFT)
         if serialize_type is None:
             raise MalformedFrameError(f"unknown serialize type {word >> _SERIALIZE_TYPE_SHIFT}")
         header_length = word & _HEADER_LENGTH_MASK
-        if header_length > length - _WORD_BYTES:
+        if header_length > length - WORD_BYTES:
             raise MalformedFrameError(f"bad header length {header_length} in a frame of {length} bytes")
         if header_length > self._max_header_bytes:
             raise HeaderTooLargeError(header_length, self._max_header_bytes)
-        header_start = start + 2 * _WORD_BYTES
+        header_start = start + 2 * WORD_BYTES
         body_start = header_start + header_length
-        end = start + _WORD_BYTES + length
-        if available < length + _WORD_BYTES:
+        end = start + WORD_BYTES + length
+        if available < length + WORD_BYTES:
             self._collect(serialize_type, header_start, body_start, end)
             return None
         if end == len(buffer):  # what was a big frame is not kept until the peer's next one
@@ -168,10 +168,16 @@ class FrameDecoder:
         return frame
 
     def _check_length(self, length: int) -> None:
-        if length < _WORD_BYTES:
+        if length < WORD_BYTES:
             raise MalformedFrameError(f"impossible frame length {length}")
-        if length + _WORD_BYTES > self._max_frame_bytes:
-            raise FrameTooLargeError(length + _WORD_BYTES, self._max_frame_bytes)
+        if length + WORD_BYTES > self._max_frame_bytes:
+            raise FrameTooLargeError(length + WORD_BYTES, self._max_frame_bytes)
+
+
+def body_of(data: bytes) -> bytes:
+    """Give the body of one whole frame that encode_frame made."""
+    word = LENGTHS.unpack_from(data)[1]
+    return data[2 * WORD_BYTES + (word & _HEADER_LENGTH_MASK) :]
 
 
 def encode_frame(serialize_type: SerializeType, header: bytes, body: bytes) -> bytes:
@@ -183,7 +189,7 @@ def encode_frame(serialize_type: SerializeType, header: bytes, body: bytes) -> b
     header_length = len(header)
     if header_length > _HEADER_LENGTH_MASK:
         raise ValueError(f"a header of {header_length} bytes does not fit a frame")
-    prefix = _LENGTHS.pack(
-        _WORD_BYTES + header_length + len(body), serialize_type << _SERIALIZE_TYPE_SHIFT | header_length
+    prefix = LENGTHS.pack(
+        WORD_BYTES + header_length + len(body), serialize_type << _SERIALIZE_TYPE_SHIFT | header_length
     )
     return b"".join((prefix, header, body))

@@ -11,7 +11,9 @@ from typing import Final, NamedTuple
 from cosmodrome.errors import MalformedBodyError, RequestRefusedError, StorageError
 from cosmodrome.protocol.codes import ResponseCode
 from cosmodrome.protocol.command import RemotingCommand, response_to
+from cosmodrome.protocol.frame import Frame
 from cosmodrome.protocol.versions import V5_3_1
+from cosmodrome.transport.standing_answers import StandingAnswers
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +48,9 @@ Processor = Callable[[RemotingCommand, Peer], Answer]
 LATER: Final = RemotingCommand(-1)
 """What a processor gives that sends its answer itself (RemotingServer.send), or none. Other requests go on meanwhile."""
 
+Express = Callable[[Frame, Peer], bool]
+"""Takes a frame whose answer it sends itself, or says that it is not for it: then the frame is read as all others."""
+
 GO_AWAY_REMARK: Final = "please go away"
 LONGEST_REMARK: Final = 200
 """The remark of a fault has fewer characters; a refusal by policy may have more. What a question that has no answer is told may repeat the question."""
@@ -72,14 +77,28 @@ class Dispatcher:
         self._processors = dict(processors)
         self.on_fault: Callable[[Fault], None] = lambda _: None
         self.is_draining = False
+        self.standing: StandingAnswers | None = None
+        self.express: Express | None = None
+        """Asked first with each frame of a peer that has sent a request which is served."""
+        """Answers that connections give by themselves, without asking here."""
 
     def serve(self, processors: Mapping[int, Processor]) -> None:
         """Serve these too, from now on."""
         self._processors.update(processors)
 
+    def drain(self) -> None:
+        """Send newer clients away from now on."""
+        self.is_draining = True
+        if self.standing is not None:
+            self.standing.close()
+
     def serves(self, code: int) -> bool:
         """Whether there is a processor for requests of this code."""
         return code in self._processors
+
+    def is_served_by(self, code: int, processor: Processor) -> bool:
+        """Whether requests of this code go to this processor, with nothing before it."""
+        return self._processors.get(code) == processor
 
     def dispatch(self, request: RemotingCommand, peer: Peer) -> Answer:
         """Give the response to a request; never raises an Exception. Waiting, if any, ends in a response too."""

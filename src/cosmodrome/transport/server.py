@@ -16,13 +16,14 @@ from cosmodrome.protocol.command import RemotingCommand
 from cosmodrome.transport.acceptor import Acceptor
 from cosmodrome.transport.connection import Connection, ConnectionOptions
 from cosmodrome.transport.descriptors import raise_descriptor_limit, room_for_connections
-from cosmodrome.transport.dispatch import Answer, Dispatcher, Peer
+from cosmodrome.transport.dispatch import Answer, Dispatcher, Express, Peer
 from cosmodrome.transport.limits import Census, PeerLimits
 from cosmodrome.transport.listening import bind_error, listening_socket
 from cosmodrome.transport.pauses import PauseWatch
 from cosmodrome.transport.presence import Presence
 from cosmodrome.transport.read_budget import ReadBudget
 from cosmodrome.transport.sockets import format_address, reset_when_closed
+from cosmodrome.transport.standing_answers import StandingAnswers
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +44,8 @@ class ListenOptions:
     port: int = 9876
     backlog: int = 1024
     max_idle_s: float = 120
+    first_connection_id: int = 0
+    """Connections have numbers above it: those of two servers of one process need not be mixed up."""
     limits: PeerLimits = field(default_factory=PeerLimits)
     connection: ConnectionOptions = field(default_factory=ConnectionOptions)
 
@@ -90,7 +93,7 @@ class RemotingServer:
         self._census = Census(options.limits)
         self._stalled: dict[int, Connection] = {}
         self._connections: dict[int, Connection] = {}
-        self._last_connection_id = 0
+        self._last_connection_id = options.first_connection_id
         self._sweep: asyncio.TimerHandle | None = None
         self._all_gone = asyncio.Event()
         self._address = ""
@@ -196,6 +199,12 @@ class RemotingServer:
         connection.send(command)
         return True
 
+    def send_frames(self, connection_id: int, frames: list[bytes]) -> None:
+        """Send frames, with one write; dropped when the connection is gone."""
+        connection = self._connections.get(connection_id)
+        if connection is not None:
+            connection.send_frames(frames)
+
     def is_writable(self, connection_id: int) -> bool:
         """Whether the peer of a connection takes what it is sent."""
         connection = self._connections.get(connection_id)
@@ -205,6 +214,16 @@ class RemotingServer:
         """Whether the peer of a connection still waits for its answers."""
         connection = self._connections.get(connection_id)
         return Presence.GONE if connection is None else connection.presence
+
+    @property
+    def express(self) -> Express | None:
+        """Who takes frames before anything is read of them; nobody while draining (ConnectionOwner)."""
+        return None if self.dispatcher.is_draining else self.dispatcher.express
+
+    @property
+    def standing(self) -> StandingAnswers | None:
+        """Give the answers that need no dispatching (ConnectionOwner)."""
+        return self.dispatcher.standing
 
     def dispatch(self, request: RemotingCommand, peer: Peer) -> Answer:
         """Answer a request (ConnectionOwner)."""

@@ -152,7 +152,7 @@ def test_a_no_may_repeat_the_question() -> None:
 async def test_draining_sends_newer_clients_away(version: int, code: int) -> None:
     """Those above 5.3.1 understand it; the others are served."""
     dispatcher = Dispatcher({105: lambda request, _: response_to(request, 0)})
-    dispatcher.is_draining = True
+    dispatcher.drain()
 
     answer = await answer_of(dispatcher.dispatch(REQUEST.replaced(version=version), PEER))
 

@@ -11,6 +11,7 @@ from cosmodrome.errors import RequestRefusedError
 from cosmodrome.namesrv.events import Publish, RouteMissed
 from cosmodrome.namesrv.kv_config import ORDER_TOPIC_CONFIG, KVConfigStore
 from cosmodrome.namesrv.live_config import LiveConfig
+from cosmodrome.namesrv.routing.encoded_routes import StandingBody
 from cosmodrome.namesrv.routing.reader import RouteReader
 from cosmodrome.namesrv.routing.zone_filter import in_zone
 from cosmodrome.protocol.bodies.route import encode_topic_route
@@ -25,6 +26,7 @@ from cosmodrome.transport.dispatch import Answer, Peer
 _FAQ: Final = "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
 # Of a name that is longer than any topic's may be.
 _SHOWN: Final = 100
+_ZONE_MODE: Final = "__ZONE_MODE"
 
 FindElsewhere = Callable[[str], Awaitable[bytes | None]]
 
@@ -76,9 +78,20 @@ class RouteProcessor:
         body = self._read.encoded_route(topic, dialect, order)
         if body is None:
             return self._missed(request, topic, peer)
-        if "__ZONE_MODE" in fields:
+        if _ZONE_MODE in fields:
             body = self._body_of_zone(fields, topic, order, body, dialect)
         return response_to(request, ResponseCode.SUCCESS, None, None, body)
+
+    def standing_body(self, request: RemotingCommand) -> StandingBody | None:
+        """Give what a request was just answered with, to be sent to everybody who asks the same until it is withdrawn.
+
+        None when more than the tables and the configuration decides about the answer.
+        """
+        config, fields = self._config.current, request.ext_fields or {}
+        topic = fields.get("topic")
+        if topic is None or config.order_message_enable or self._find_elsewhere is not None or _ZONE_MODE in fields:
+            return None
+        return self._read.standing_body(topic, _dialect_for(request.version, fields))
 
     def _body_of_zone(
         self, fields: Mapping[str, str | None], topic: str, order: str | None, body: bytes, dialect: JsonDialect

@@ -6,7 +6,7 @@ Must not know: how a route is made, or what changes it.
 
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Final, NamedTuple
+from typing import Final
 
 from cosmodrome.protocol.json_dialects import JsonDialect
 
@@ -16,9 +16,14 @@ PLACE_BYTES: Final = 256
 _MOST_GROUPS: Final = 64
 
 
-class _Entry(NamedTuple):
-    order_topic_conf: str | None
-    body: bytes
+class StandingBody:
+    """A body that is kept, for whoever wants to give it again: `body` is None as soon as it is not kept any more."""
+
+    __slots__ = ("body", "order_topic_conf")
+
+    def __init__(self, order_topic_conf: str | None, body: bytes) -> None:
+        self.order_topic_conf = order_topic_conf
+        self.body: bytes | None = body
 
 
 class EncodedRoutes:
@@ -33,7 +38,7 @@ class EncodedRoutes:
         self._size_bytes = 0
         self.dropped_bytes = 0
         """How many bytes were dropped so far, counted as `size_bytes` is."""
-        self._entries: tuple[dict[str, _Entry], ...] = tuple({} for _ in JsonDialect)
+        self._entries: tuple[dict[str, StandingBody], ...] = tuple({} for _ in JsonDialect)
         """By dialect."""
         self._shared: dict[bytes, _Shared] = {}
 
@@ -44,8 +49,13 @@ class EncodedRoutes:
 
     def get(self, topic: str, dialect: JsonDialect, order_topic_conf: str | None) -> bytes | None:
         """Give the body made for this topic with this order configuration, or None."""
+        standing = self.standing(topic, dialect, order_topic_conf)
+        return None if standing is None else standing.body
+
+    def standing(self, topic: str, dialect: JsonDialect, order_topic_conf: str | None) -> StandingBody | None:
+        """Give the same for as long as it is kept."""
         entry = self._entries[dialect].get(topic)
-        return entry.body if entry is not None and entry.order_topic_conf == order_topic_conf else None
+        return entry if entry is not None and entry.order_topic_conf == order_topic_conf else None
 
     def put(self, topic: str, dialect: JsonDialect, order_topic_conf: str | None, body: bytes) -> None:
         """Keep a body."""
@@ -56,7 +66,7 @@ class EncodedRoutes:
             shared = self._shared[body] = _Shared(body)
             self._size_bytes += len(body)
         shared.users += 1
-        entries[topic] = _Entry(order_topic_conf, shared.body)
+        entries[topic] = StandingBody(order_topic_conf, shared.body)
         self._size_bytes += PLACE_BYTES
         while self._size_bytes > self._max_bytes:
             fullest = max(self._entries, key=len)
@@ -76,14 +86,16 @@ class EncodedRoutes:
     def clear(self) -> None:
         """Forget everything."""
         for entries in self._entries:
+            for entry in entries.values():
+                entry.body = None
             entries.clear()
         self._shared.clear()
         self.dropped_bytes += self._size_bytes
         self._size_bytes = 0
 
-    def _forget(self, entries: dict[str, _Entry], topic: str) -> None:
+    def _forget(self, entries: dict[str, StandingBody], topic: str) -> None:
         entry = entries.pop(topic, None)
-        if entry is None:
+        if entry is None or entry.body is None:
             return
         gone_bytes = PLACE_BYTES
         shared = self._shared[entry.body]
@@ -91,6 +103,7 @@ class EncodedRoutes:
         if not shared.users:
             del self._shared[entry.body]
             gone_bytes += len(entry.body)
+        entry.body = None
         self._size_bytes -= gone_bytes
         self.dropped_bytes += gone_bytes
 

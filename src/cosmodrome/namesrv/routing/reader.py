@@ -12,7 +12,7 @@ from cosmodrome.namesrv.routing.acting_master import with_acting_masters
 from cosmodrome.namesrv.routing.broker_addrs import BrokerAddrs
 from cosmodrome.namesrv.routing.broker_live import BrokerKey, BrokerLive, BrokerLiveInfo
 from cosmodrome.namesrv.routing.effects import ConnectionId
-from cosmodrome.namesrv.routing.encoded_routes import EncodedGroups, EncodedRoutes
+from cosmodrome.namesrv.routing.encoded_routes import EncodedGroups, EncodedRoutes, StandingBody
 from cosmodrome.namesrv.routing.listings import KeptListings, Listing, ListingKind
 from cosmodrome.namesrv.routing.topic_queues import TopicQueues
 from cosmodrome.protocol.bodies.cluster import encode_cluster_info, encode_topic_list
@@ -87,6 +87,10 @@ class RouteReader:
                 return None
             self._encoded.put(topic, dialect, order_topic_conf, body)
         return body
+
+    def standing_body(self, topic: str, dialect: JsonDialect) -> StandingBody | None:
+        """Give the kept body of a route without order configuration, which is withdrawn when the route changes."""
+        return self._encoded.standing(topic, dialect, None)
 
     def _joined_route(self, topic: str, dialect: JsonDialect, order_topic_conf: str | None) -> bytes | None:
         """Write a route from the part that it has in common with other topics, and its own."""

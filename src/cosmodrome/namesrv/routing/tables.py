@@ -556,7 +556,11 @@ class RouteTables:
 
     def _touch(self, broker_name: str, topics: Collection[str] | None = None) -> None:
         """Drop the encoded routes of these topics (None: of all the broker's), and make repeats be read again."""
-        self._encoded.drop(self._queues.of_broker(broker_name) if topics is None else topics)
+        if topics is None:
+            self._encoded.drop(self._queues.of_broker(broker_name))
+            self._encoded.drop(self._queues.mapped_by(broker_name))
+        else:
+            self._encoded.drop(topics)
         self._bases.touch(broker_name, topics)
         self._last_revision += 1
         self._revisions[broker_name] = self._last_revision

@@ -5,6 +5,7 @@ Must not know: which brokers exist, or why a topic changes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from sys import intern
 from types import MappingProxyType
 from typing import Final
@@ -84,6 +85,10 @@ class TopicQueues:
     def mappings_of(self, topic: str) -> Mapping[str, TopicQueueMappingInfo] | None:
         """Give the static-topic mappings of a topic by broker name; None when there are none."""
         return self._mappings.get(topic)
+
+    def mapped_by(self, broker_name: str) -> AbstractSet[str]:
+        """Give the topics for which a broker has static-topic mappings, whether it has queues for them or not."""
+        return self._mapped_topics_by_broker.get(broker_name, frozenset())
 
     def changes_by(self, sent: SentTopics) -> Slices[TopicChanges]:
         """Find, in slices, what a registration changes; nothing is changed by that."""

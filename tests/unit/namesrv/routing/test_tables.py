@@ -19,6 +19,7 @@ from cosmodrome.namesrv.routing.reader import TableOptions
 from cosmodrome.namesrv.routing.registration import BrokerRegistration, RegisterBrokerResult, RegisterStatus
 from cosmodrome.namesrv.routing.tables import RouteTables
 from cosmodrome.protocol.bodies.route import TopicRouteData
+from cosmodrome.protocol.json_dialects import JsonDialect
 
 MASTER, SLAVE = identity("a", 0), identity("a", 1)
 
@@ -413,6 +414,19 @@ def test_a_mapping_without_queues_leaves_with_the_topic_too() -> None:
 
     scene.register(registration(MASTER))
     assert scene.route("T1").topic_queue_mapping_by_broker is None
+
+
+def test_a_kept_route_forgets_the_mapping_of_a_broker_that_leaves() -> None:
+    """The broker has a mapping for the topic and no queues, so that its leaving changes no queues of the topic."""
+    scene, other = Scene(), identity("b", 0)
+    scene.register(registration(MASTER))
+    scene.register(registration(other, {}, mappings={"T1": mapping("T1", "b")}))
+    before = scene.tables.read.encoded_route("T1", JsonDialect.STANDARD)
+
+    scene.tables.unregister_broker("b", other.key, scene.now_ms)
+    assert before is not None
+    assert b"topicQueueMappingByBroker" in before
+    assert b"topicQueueMappingByBroker" not in (scene.tables.read.encoded_route("T1", JsonDialect.STANDARD) or b"")
 
 
 def test_filter_servers_live_with_their_broker() -> None:

@@ -218,7 +218,7 @@ class TestQuestions:
 
     async def test_nothing_is_asked_while_clients_are_sent_away(self, shadowing: Callable[..., Any]) -> None:
         async with shadowing(replying(b"{}")) as shadow:
-            shadow.dispatcher.is_draining = True
+            shadow.dispatcher.drain()
             shadow.dispatcher.dispatch(ask(), PEER)
             assert shadow.report().reads == 0
 
