@@ -39,7 +39,7 @@ from cosmodrome.protocol.bodies.route import QueueData, TopicQueueMappingInfo
 from cosmodrome.protocol.bodies.topic_config import TopicConfig, TopicTable
 from cosmodrome.protocol.command import RemotingCommand
 from cosmodrome.transport.connection import Connection
-from cosmodrome.transport.dispatch import Answer, Dispatcher, Peer
+from cosmodrome.transport.dispatch import Answer, Dispatcher, Express, Peer
 from cosmodrome.transport.read_budget import ReadBudget
 from cosmodrome.transport.standing_answers import StandingAnswers
 
@@ -299,6 +299,7 @@ class Owner:
     responses: list[RemotingCommand] = field(default_factory=list)
     reads: ReadBudget = field(default_factory=ReadBudget)
     standing: StandingAnswers | None = None
+    express: Express | None = None
 
     def dispatch(self, request: RemotingCommand, peer: Peer) -> Answer:
         self.requests.append(request)

@@ -174,6 +174,11 @@ class FrameDecoder:
             raise FrameTooLargeError(length + WORD_BYTES, self._max_frame_bytes)
 
 
+def frame_bytes(data: bytes, start: int) -> int:
+    """Give the length of a frame by its first four bytes; at least those four, whatever they say."""
+    return WORD_BYTES + max(int.from_bytes(data[start : start + WORD_BYTES], "big", signed=True), 0)
+
+
 def body_of(data: bytes) -> bytes:
     """Give the body of one whole frame that encode_frame made."""
     word = LENGTHS.unpack_from(data)[1]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from cosmodrome.protocol.command import RemotingCommand
-from cosmodrome.protocol.frame import Frame, body_of, encode_frame
+from cosmodrome.protocol.frame import Frame, body_of, encode_frame, frame_bytes
 from cosmodrome.protocol.opaque_place import (
     SHORTEST_BYTES,
     cut_at_opaque,
@@ -23,6 +23,8 @@ from cosmodrome.protocol.opaque_place import (
 LONGEST_QUESTION_BYTES: Final = 1024
 MOST_QUESTIONS: Final = 16_384
 """About ten megabytes with names of usual length."""
+_MOST_ANSWERED_BYTES: Final = 16 * 1024
+"""So that what comes in one piece is answered in less than a millisecond."""
 
 
 class Standing(Protocol):
@@ -62,7 +64,27 @@ class StandingAnswers:
         self._is_closed = False
 
     def answer(self, data: bytes) -> bytes | None:
-        """Give the answer to what was received if it is exactly one question that is known, else None."""
+        """Give the answers to what was received if it is whole questions, a few, that are known, else None."""
+        answer = self._answer_one(data)
+        if answer is None and len(data) > 2 * SHORTEST_BYTES and frame_bytes(data, 0) < len(data):
+            return self._answer_each(data)
+        return answer
+
+    def _answer_each(self, data: bytes) -> bytes | None:
+        """Answer questions that came in one piece, all or none."""
+        answers: list[bytes] = []
+        start = size = 0
+        while start < len(data):
+            end = start + frame_bytes(data, start)
+            answer = self._answer_one(data[start:end])
+            if answer is None or size + len(answer) > _MOST_ANSWERED_BYTES:
+                return None
+            answers.append(answer)
+            size += len(answer)
+            start = end
+        return b"".join(answers)
+
+    def _answer_one(self, data: bytes) -> bytes | None:
         if not SHORTEST_BYTES <= len(data) <= LONGEST_QUESTION_BYTES:
             return None
         before, opaque, behind = cut_at_opaque(data)

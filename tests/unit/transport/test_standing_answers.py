@@ -64,7 +64,10 @@ def test_the_same_question_gets_the_same_answer_with_its_own_opaque(codec: wire.
         question(1234),
         question(12),
         question(123, codec="ROCKETMQ"),
-        question(123) + question(124),
+        question(123) + question(124, "U"),
+        question(123) + question(124)[:-1],
+        question(123) + b"\0\0\0\0",
+        question(123) + b"\xff\xff\xff\xff" + question(123),
         question(123)[:-1],
         question(123)[:4],
         b"",
@@ -78,6 +81,24 @@ def test_the_same_question_gets_the_same_answer_with_its_own_opaque(codec: wire.
 )
 def test_any_other_bytes_are_read_like_every_request(data: bytes) -> None:
     assert learnt(Kept(), question(123)).answer(data) is None
+
+
+@pytest.mark.parametrize("codec", ["JSON", "ROCKETMQ"])
+def test_questions_that_come_in_one_piece_are_answered_in_one(codec: wire.Codec) -> None:
+    kept = Kept()
+    standing = learnt(kept, question(123, codec=codec))
+
+    assert kept.body is not None
+    asked = [question(opaque, codec=codec) for opaque in (321, 456, 789)]
+    assert standing.answer(b"".join(asked)) == b"".join(answered_as(data, kept.body) for data in asked)
+    assert standing.answered_count == 3
+
+
+def test_so_much_is_not_answered_in_one_piece() -> None:
+    standing = learnt(Kept(b"x" * 10_000), question(123))
+
+    assert standing.answer(question(321)) is not None
+    assert standing.answer(question(321) + question(321)) is None
 
 
 def test_an_answer_that_is_withdrawn_is_not_given_again() -> None:
