@@ -5,6 +5,7 @@ Must not know: what a processor does; how a response is sent.
 """
 
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, NamedTuple
 
@@ -14,6 +15,7 @@ from cosmodrome.protocol.command import RemotingCommand, response_to
 from cosmodrome.protocol.frame import Frame
 from cosmodrome.protocol.versions import V5_3_1
 from cosmodrome.transport.standing_answers import StandingAnswers
+from cosmodrome.transport.traffic import NO_ANSWER, UNSERVED, Traffic
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +79,8 @@ class Dispatcher:
         self._processors = dict(processors)
         self.on_fault: Callable[[Fault], None] = lambda _: None
         self.is_draining = False
+        self.traffic = Traffic()
+        """What was dispatched; what is answered elsewhere (standing, express) is counted there."""
         self.standing: StandingAnswers | None = None
         self.express: Express | None = None
         """Asked first with each frame of a peer that has sent a request which is served."""
@@ -102,6 +106,29 @@ class Dispatcher:
 
     def dispatch(self, request: RemotingCommand, peer: Peer) -> Answer:
         """Give the response to a request; never raises an Exception. Waiting, if any, ends in a response too."""
+        begun_s = time.perf_counter()
+        answer = self._answered(request, peer)
+        if answer is LATER:
+            return answer
+        if isinstance(answer, RemotingCommand):
+            self._count(request, answer, begun_s)
+            return answer
+        return self._counted(answer, request, begun_s)
+
+    async def _counted(
+        self, answer: Awaitable[RemotingCommand], request: RemotingCommand, begun_s: float
+    ) -> RemotingCommand:
+        response = await answer
+        self._count(request, response, begun_s)
+        return response
+
+    def _count(self, request: RemotingCommand, response: RemotingCommand, begun_s: float) -> None:
+        code = request.code if request.code in self._processors else UNSERVED
+        response_code = NO_ANSWER if request.is_oneway else response.code
+        sizes = len(request.body), len(response.body)
+        self.traffic.answered(code, response_code, sizes, time.perf_counter() - begun_s)
+
+    def _answered(self, request: RemotingCommand, peer: Peer) -> Answer:
         if self.is_draining and request.version > V5_3_1:
             return response_to(request, ResponseCode.GO_AWAY, GO_AWAY_REMARK)
         processor = self._processors.get(request.code)

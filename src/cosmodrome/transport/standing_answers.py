@@ -8,6 +8,7 @@ one is read and answered like any request. If the body of its answer stands unti
 reading: its bytes before and behind the opaque are looked up, and the same answer is sent with the new opaque.
 """
 
+import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -19,10 +20,12 @@ from cosmodrome.protocol.opaque_place import (
     is_proved,
     joined,
 )
+from cosmodrome.transport.traffic import Durations
 
 LONGEST_QUESTION_BYTES: Final = 1024
 MOST_QUESTIONS: Final = 16_384
 """About ten megabytes with names of usual length."""
+TIMED_EACH: Final = 64
 _MOST_ANSWERED_BYTES: Final = 16 * 1024
 """So that what comes in one piece is answered in less than a millisecond."""
 
@@ -59,25 +62,39 @@ class StandingAnswers:
         self.code: Final = code
         self.answered_count = 0
         """How many questions were answered here."""
+        self.body_bytes = 0
+        """How many bytes the bodies of these answers had."""
+        self.durations = Durations()
+        """One in TIMED_EACH of them is timed, and stands for all."""
         self._find = find
         self._known: dict[tuple[bytes, bytes], _Known] = {}
         self._is_closed = False
 
     def answer(self, data: bytes) -> bytes | None:
         """Give the answers to what was received if it is whole questions, a few, that are known, else None."""
-        answer = self._answer_one(data)
-        if answer is None and len(data) > 2 * SHORTEST_BYTES and frame_bytes(data, 0) < len(data):
-            return self._answer_each(data)
+        if self.answered_count % TIMED_EACH == 0:
+            return self._timed(data)
+        return self._answer_one(data) or self._answer_each(data)
+
+    def _timed(self, data: bytes) -> bytes | None:
+        begun_s, before = time.perf_counter(), self.answered_count
+        answer = self._answer_one(data) or self._answer_each(data)
+        if self.answered_count != before:
+            self.durations.add(time.perf_counter() - begun_s, TIMED_EACH)
         return answer
 
     def _answer_each(self, data: bytes) -> bytes | None:
-        """Answer questions that came in one piece, all or none."""
+        """Answer several questions that came in one piece, all or none."""
+        if len(data) < 2 * SHORTEST_BYTES or frame_bytes(data, 0) >= len(data):
+            return None
+        counted = self.answered_count, self.body_bytes
         answers: list[bytes] = []
         start = size = 0
         while start < len(data):
             end = start + frame_bytes(data, start)
             answer = self._answer_one(data[start:end])
             if answer is None or size + len(answer) > _MOST_ANSWERED_BYTES:
+                self.answered_count, self.body_bytes = counted
                 return None
             answers.append(answer)
             size += len(answer)
@@ -96,6 +113,7 @@ class StandingAnswers:
             del self._known[before, behind]
             return None
         self.answered_count += 1
+        self.body_bytes += len(body)
         return b"".join((known.before, opaque, known.behind, body))
 
     def learn(self, request: RemotingCommand, frame: Frame, answer: bytes) -> None:

@@ -99,6 +99,7 @@ def test_so_much_is_not_answered_in_one_piece() -> None:
 
     assert standing.answer(question(321)) is not None
     assert standing.answer(question(321) + question(321)) is None
+    assert (standing.answered_count, standing.body_bytes) == (1, 10_000), "what is answered elsewhere is counted there"
 
 
 def test_an_answer_that_is_withdrawn_is_not_given_again() -> None:

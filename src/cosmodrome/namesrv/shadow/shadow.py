@@ -112,7 +112,7 @@ class _ObservedDispatcher(Dispatcher):
 
     def answer_again(self, request: RemotingCommand) -> Answer:
         """Answer as things are now, unobserved; in events the peer is called `shadow`."""
-        return super().dispatch(request, Peer(OURSELVES, "shadow"))
+        return self._answered(request, Peer(OURSELVES, "shadow"))
 
 
 class Shadow:
