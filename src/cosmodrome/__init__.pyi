@@ -20,6 +20,10 @@ from cosmodrome.client.message import MessageView as MessageView
 from cosmodrome.client.message import ReceivedMessage as ReceivedMessage
 from cosmodrome.client.message import SendResult as SendResult
 from cosmodrome.client.message import SendStatus as SendStatus
+from cosmodrome.client.observing import ObservedProcess as ObservedProcess
+from cosmodrome.client.observing import ObservedReceive as ObservedReceive
+from cosmodrome.client.observing import ObservedSend as ObservedSend
+from cosmodrome.client.observing import Observer as Observer
 from cosmodrome.client.producer.producer import Producer as Producer
 from cosmodrome.client.producer.transactions import TransactionResult as TransactionResult
 from cosmodrome.client.producer.transactions import TransactionState as TransactionState

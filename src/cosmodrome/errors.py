@@ -11,10 +11,12 @@
     ├── MalformedBodyError         the peer's fault; answered with a code, the connection lives
     │   ├── BodyLimitError         the body asks for more than the limits allow
     │   └── IrregularTableError    the body must be read in another way
+    ├── FilterError                a filter's text is no expression, or its values cannot be compared
     ├── MissingLibraryError        a library that is not part of the base install is needed
     ├── RequestRefusedError        a processor's decision, with the code and remark to answer
     ├── RemotingError              a request of ours got no answer
     │   ├── ConnectError
+    │   │   └── AddressServerError an HTTP address server named no NameServers
     │   └── RequestTimeoutError
     ├── AnswerError                a request of ours got an answer that is of no use; names the address
     │   ├── RefusedError           another code than SUCCESS
@@ -137,6 +139,10 @@ class IrregularTableError(MalformedBodyError):
     """A table of topics cannot be read by stretches, or not with what is known of it. Read whole it may be good."""
 
 
+class FilterError(RocketMQError, ValueError):
+    """The text of a filter is no expression, or two values cannot be compared."""
+
+
 class MissingLibraryError(RocketMQError):
     """Something needs a library that is not installed; the text says how to get it.
 
@@ -183,6 +189,14 @@ class RemotingError(RocketMQError):
 
 class ConnectError(RemotingError):
     """No connection to the peer could be made."""
+
+
+class AddressServerError(ConnectError):
+    """An HTTP address server did not say where the NameServers are. `url` is the one that was asked."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"address server {url}: {reason}")
+        self.url = url
 
 
 class RequestTimeoutError(RemotingError):

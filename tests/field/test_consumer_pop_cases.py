@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.support.consuming import GROUP, TOPIC, Seen, consumer, undisturbed, until
-from tests.support.faulty_broker import FaultyBroker, Refuse, Reply, Silence, Under, faulty_cluster
+from tests.support.faulty_broker import CloseUnanswered, FaultyBroker, Refuse, Reply, Silence, Under, faulty_cluster
 
 from cosmodrome.client.config import ClientConfig
 from cosmodrome.client.consumer import pop_handle
@@ -18,7 +18,7 @@ from cosmodrome.errors import AuthenticationError
 
 
 class Popping:
-    """What a 5.x broker does in POP mode: each message is popped once, and again when it was made visible."""
+    """What an early 5.0 broker does in POP mode: each message is popped once, and again when it was made visible."""
 
     def __init__(self, broker: FaultyBroker, mode: str = "POP") -> None:
         self.acknowledged: list[int] = []
@@ -26,6 +26,7 @@ class Popping:
         self._broker = broker
         self._next = 0
         self._mode = mode
+        broker.pops.lack_batch_acks()
         broker.works |= {400: self.assign, 200_050: self.pop, 200_051: self.acknowledge, 200_053: self.hide}
 
     def assign(self, under: Under) -> Reply:
@@ -153,7 +154,7 @@ async def test_c017_wrong_credentials_make_a_popping_consumer_raise(tmp_path: Pa
 async def test_a_popped_message_whose_time_is_nearly_over_is_not_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cosmodrome.client.consumer.pop.LATE_S", 59.9)
+    monkeypatch.setattr("cosmodrome.client.consumer.popped.LATE_S", 59.9)
     async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
         popping = Popping(cluster.broker)
         for number in range(2):
@@ -174,7 +175,7 @@ async def test_a_message_that_cannot_be_hidden_comes_when_its_time_is_over(
         cluster.broker.faults.add(Refuse(1, "not now"), 200_053, times=None)
         seen = Seen(lambda _: Later())
         async with consumer(cluster, seen, pop=True) as reader:
-            await until(lambda: "comes again when its time is over" in caplog.text, "a word in the log")
+            await until(lambda: "comes again only when its first time is over" in caplog.text, "a word in the log")
             await until(lambda: reader.status().held_bytes == 0, "nothing that is held")
         assert (popping.acknowledged, popping.hidden) == ([], [])
 
@@ -199,6 +200,153 @@ async def test_what_was_not_acknowledged_is_popped_again_by_somebody(tmp_path: P
         again = {message.body for message in seen.messages if message.reconsume_times > 0}
         assert again >= {taken.body}
         assert {message.topic for message in seen.messages} == {TOPIC}
+
+
+async def test_what_is_done_at_the_same_time_is_acknowledged_with_one_request(tmp_path: Path) -> None:
+    """Of messages that come again too, whose handles name another topic."""
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 2}) as cluster:
+        broker = cluster.broker
+        broker.pops.modes[TOPIC, GROUP] = "POP"
+        for number in range(40):
+            broker.put(TOPIC, b"%d" % number, number % 2)
+        again = {b"3", b"4"}
+        broker.pops.invisible_s = 0.2
+        seen = Seen(lambda message: Later(1) if message.body in again and message.reconsume_times == 0 else None)
+        async with consumer(cluster, seen, pop=True):
+            await seen.came(42)
+            await until(lambda: not broker.pops.invisible, "acknowledgements of all")
+        assert broker.pops.acknowledged_together + broker.journal.counts[200_051] >= 40
+        assert broker.pops.acknowledged_together > 10
+        assert broker.journal.counts[200_151] < 10
+
+
+async def test_a_broker_without_batch_acknowledgements_is_told_one_by_one(tmp_path: Path) -> None:
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
+        broker = cluster.broker
+        broker.pops.modes[TOPIC, GROUP] = "POP"
+        broker.pops.lack_batch_acks()
+        for number in range(40):
+            broker.put(TOPIC, b"%d" % number)
+        async with consumer(cluster, seen := Seen(), pop=True):
+            await seen.came(40)
+            await until(lambda: not broker.pops.invisible, "acknowledgements of all")
+        assert (broker.journal.counts[200_051], broker.journal.counts[200_151]) == (40, 1)
+
+
+async def test_a_batch_of_acknowledgements_that_fails_is_told_and_comes_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
+        broker = cluster.broker
+        broker.pops.modes[TOPIC, GROUP] = "POP"
+        broker.pops.invisible_s = 0.3
+        broker.faults.add(Refuse(1, "not now"), 200_151, times=1)
+        for number in range(20):
+            broker.put(TOPIC, b"%d" % number)
+        async with consumer(cluster, seen := Seen(), pop=True):
+            await seen.until(lambda: any(message.reconsume_times for message in seen.messages))
+            await until(lambda: not broker.pops.invisible, "acknowledgements of all")
+        assert "were not acknowledged and come again" in caplog.text
+
+
+def in_order(seen: Seen) -> dict[int, list[int]]:
+    """Give the offsets of each queue in the order in which they came."""
+    found: dict[int, list[int]] = {}
+    for message in seen.messages:
+        found.setdefault(message.queue.queue_id, []).append(message.queue_offset)
+    return found
+
+
+async def test_orderly_pops_keep_the_order_of_each_queue(tmp_path: Path) -> None:
+    """One at a time of a queue, those of other queues beside it; two members, one of which goes."""
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 3}) as cluster:
+        broker = cluster.broker
+        broker.pops.modes[TOPIC, GROUP] = "POP"
+        for number in range(120):
+            broker.put(TOPIC, b"%d" % number, number % 3)
+        busy: set[int] = set()
+
+        async def act(message: Any) -> None:
+            assert message.queue.queue_id not in busy
+            busy.add(message.queue.queue_id)
+            await asyncio.sleep(0)
+            busy.discard(message.queue.queue_id)
+
+        seen = Seen(act)
+        options: dict[str, Any] = {"pop": True, "orderly": True, "batch_messages": 7}
+        async with consumer(cluster, seen, **options):
+            async with consumer(cluster, seen, **options):
+                await seen.came(30)
+            await seen.came(120)
+            await until(lambda: not any(each.hidden_until_ms for each in broker.pops.orderly.given.values()), "acks")
+        assert in_order(seen) == {queue_id: list(range(40)) for queue_id in range(3)}
+        assert {request.ext["order"] for request in broker.journal.requests(200_050)} == {"true"}
+
+
+async def test_in_orderly_pops_a_failed_message_holds_up_those_behind_it(tmp_path: Path) -> None:
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
+        broker = cluster.broker
+        broker.pops.modes[TOPIC, GROUP] = "POP"
+        for number in range(6):
+            broker.put(TOPIC, b"%d" % number)
+
+        def act(message: Any) -> object:
+            if message.body == b"2" and message.reconsume_times < 2:
+                return Later()
+            if message.body == b"4":
+                return Later(-1)
+            return None
+
+        seen = Seen(act)
+        async with consumer(cluster, seen, pop=True, orderly=True, orderly_pause_s=0.05):
+            await seen.until(lambda: seen.bodies[-1:] == [b"5"])
+        assert seen.bodies == [b"0", b"1", b"2", b"2", b"2", b"3", b"4", b"5"]
+        assert [message.reconsume_times for message in seen.messages] == [0, 0, 0, 1, 2, 0, 0, 0]
+        assert [each.body for each in broker.store.messages(f"%DLQ%{GROUP}")] == [b"4"]
+
+
+async def test_in_orderly_pops_a_message_that_always_fails_becomes_a_dead_letter(tmp_path: Path) -> None:
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
+        broker = cluster.broker
+        broker.pops.modes[TOPIC, GROUP] = "POP"
+        for number in range(3):
+            broker.put(TOPIC, b"%d" % number)
+        seen = Seen(lambda message: Later() if message.body == b"1" else None)
+        options: dict[str, Any] = {"pop": True, "orderly": True, "orderly_pause_s": 0.02, "max_reconsume_times": 2}
+        async with consumer(cluster, seen, **options):
+            await seen.until(lambda: seen.bodies[-1:] == [b"2"])
+        assert seen.bodies == [b"0", b"1", b"1", b"1", b"2"]
+        assert [each.body for each in broker.store.messages(f"%DLQ%{GROUP}")] == [b"1"]
+
+
+async def test_what_an_orderly_popping_member_leaves_the_next_one_has_soon(tmp_path: Path) -> None:
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
+        broker = cluster.broker
+        broker.pops.modes[TOPIC, GROUP] = "POP"
+        for number in range(10):
+            broker.put(TOPIC, b"%d" % number)
+        async with consumer(cluster, pop=True, orderly=True) as first:
+            for _ in range(3):
+                await (await anext(first)).ack()
+            left = await anext(first)
+        assert left.body == b"3"
+        async with consumer(cluster, seen := Seen(), pop=True, orderly=True):
+            await seen.came(7)
+        assert seen.bodies == [b"%d" % number for number in range(3, 10)]
+
+
+async def test_the_same_orderly_pop_again_gets_what_its_lost_answer_held(tmp_path: Path) -> None:
+    """The attempt has an id: without it the queue would stand still for a minute."""
+    async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
+        broker = cluster.broker
+        broker.pops.modes[TOPIC, GROUP] = "POP"
+        for number in range(3):
+            broker.put(TOPIC, b"%d" % number)
+        broker.faults.add(CloseUnanswered(), 200_050, times=1)
+        async with consumer(cluster, seen := Seen(), pop=True, orderly=True):
+            await seen.came(3)
+        attempts = [request.ext["attemptId"] for request in broker.journal.requests(200_050)]
+        assert attempts[0] == attempts[1] != attempts[2]
 
 
 async def test_a_popping_consumer_that_cannot_acknowledge_ends_and_leaves_nothing(tmp_path: Path) -> None:
@@ -230,7 +378,7 @@ async def test_a_fault_of_ours_ends_no_popping(tmp_path: Path, monkeypatch: pyte
             raise faults.pop()
         return real(*given)
 
-    monkeypatch.setattr("cosmodrome.client.consumer.pop.receipt_of", receipt_of)
+    monkeypatch.setattr("cosmodrome.client.consumer.pop_loop.receipt_of", receipt_of)
     monkeypatch.setattr("cosmodrome.client.consumer.backoff.PULL_FAILED_S", 0.01)
     async with undisturbed(), faulty_cluster(tmp_path, topics={TOPIC: 1}) as cluster:
         Popping(cluster.broker)

@@ -463,8 +463,10 @@ async def test_slow_brokers_are_left_alone_if_that_is_set(tmp_path: Path) -> Non
         Producer("pg", namesrv=cluster.name_server, latency_fault_tolerance=True) as producer,
     ):
         cluster.brokers[0].faults.add(Delay(0.7), SENDS)
-        while cluster.brokers[0].faults.rules[0].met == 0:
-            await producer.send(PLAIN)
+        async with asyncio.timeout(20):
+            while cluster.brokers[0].faults.rules[0].met == 0:
+                await producer.send(PLAIN)
+                await asyncio.sleep(0.01)  # the double keeps all that arrives
         names = {(await producer.send(PLAIN)).queue.broker_name for _ in range(20)}
         assert names == {"broker-b"}
         cluster.brokers[1].faults.add(Refuse(2, "busy"), SENDS)

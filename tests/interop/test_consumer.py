@@ -389,8 +389,8 @@ async def test_c035_a_member_that_subscribes_to_something_else_can_be_refused(pl
         assert len(queues_of(alone, topic)) == QUEUES
 
 
-async def test_pop_mode(place: Place) -> None:
-    """A 4.9 broker knows none: the consumer says so and goes on."""
+async def test_pop_mode(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    """A 4.9 broker knows none: the consumer says so and goes on. Acknowledgements go together."""
     topic = place.topic("Popped")
     mode = {"topic": topic, "consumerGroup": f"G-{topic}", "mode": "POP", "popShareQueueNum": 0}
     with Wire(place.broker.address) as wire:
@@ -405,6 +405,46 @@ async def test_pop_mode(place: Place) -> None:
         await seen.came(51, WITHIN_S)
         assert seen.counts == Counter(bodies) + Counter([b"m7"])
         await until(lambda: sum(place.committed(topic)) >= 50, "all offsets", WITHIN_S)
+        assert "not acknowledged" not in caplog.text
+
+
+async def test_pop_mode_in_order(place: Place) -> None:
+    """Each queue in its order; a failed message holds up those behind it; what a member leaves the next one has."""
+    if place.clients.release == V4_9:
+        async with place.consumer("T-none", Seen(), pop=True, orderly=True) as reader:
+            assert reader.status().trouble
+        return
+    topic = place.topic("PoppedInOrder")
+    place.broker.serve_by_pop(topic, f"G-{topic}")
+    await place.send(topic, 100)
+    failed: list[str] = []
+
+    def act(message: ReceivedMessage) -> Later | None:
+        if message.body == b"m50" and len(failed) < 2:
+            failed.append(message.msg_id)
+            return Later()
+        return Later(-1) if message.body == b"m60" else None
+
+    seen = Seen(act)
+    options: dict[str, Any] = {"pop": True, "orderly": True, "orderly_pause_s": 0.2, "batch_messages": 8}
+    async with place.consumer(topic, **options) as first:
+        for _ in range(5):
+            message = await anext(first)
+            seen.messages.append(message)
+            await message.ack()
+        await anext(first)
+    async with place.consumer(topic, seen, **options), place.consumer(topic, seen, **options):
+        await seen.came(102, WITHIN_S)
+        await until(lambda: sum(place.committed(topic)) == 100, "all offsets", WITHIN_S)
+    bodies = Counter(b"m%d" % number for number in range(100)) + Counter({b"m50": 2})
+    assert seen.counts == bodies
+    for queue_id in range(QUEUES):
+        offsets = [each.queue_offset for each in seen.messages if each.queue.queue_id == queue_id]
+        assert offsets == sorted(offsets)
+    dead: list[bytes] = []
+    async with place.consumer(f"%DLQ%G-{topic}", group=f"G-dead-{topic}") as reader:
+        dead.append((await anext(reader)).body)
+    assert dead == [b"m60"]
 
 
 async def test_the_broker_restarts_under_a_consumer(place: Place) -> None:

@@ -4,14 +4,19 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from tests.interop.conftest import StageMaker
 from tests.interop.rig.brokers import ApacheBroker, BrokerSettings
 from tests.interop.rig.jars import V4_9, V5_1, V5_5
 from tests.interop.rig.name_servers import NameServer
+from tests.support.builders import eventually
 
 from cosmodrome.client.config import ClientConfig
+from cosmodrome.client.consumer.consumer import Consumer
+from cosmodrome.client.consumer.handlers import Later
+from cosmodrome.client.consumer.lite_pull import LitePullConsumer
 from cosmodrome.client.message import Message, MessageQueue, ReceivedMessage, SendResult, SendStatus
 from cosmodrome.client.producer.producer import Producer
 from cosmodrome.client.producer.transactions import TransactionState
@@ -337,6 +342,44 @@ async def test_a_namespace_is_put_before_the_topic_and_taken_off_the_result(plac
         record = await stored(producer._session, place, result.offset_msg_id)
         assert record.topic == "INST%T"
         assert record.properties["INSTANCE_ID"] == "INST"
+
+
+async def test_c015_traces_of_consumers_are_read_by_the_java_tool(place: Place, new_stage: StageMaker) -> None:
+    """Of a handler, an iteration and polls, each of a group of its own; one message fails once and comes again."""
+    topic = "TracedConsumers"
+    place.broker.create_topic(topic, 1)
+    options: dict[str, Any] = {
+        "namesrv": place.name_server.address, "subscriptions": {topic: None}, "consume_from": "first", "trace": True
+    }  # fmt: skip
+    failures: list[str] = []
+
+    def handle(message: ReceivedMessage) -> Later | None:
+        if failures:
+            return None
+        failures.append(message.msg_id)
+        return Later(1)
+
+    async with Producer("pg-traced", namesrv=place.name_server.address, trace=True) as producer:
+        sent = [await producer.send(Message(topic=topic, body=b"x", keys=keys)) for keys in ((), ("k1", "k2"))]
+    async with (
+        Consumer("G-traced-handler", handler=handle, **options) as by_handler,
+        Consumer("G-traced-next", **options) as iterated,
+        LitePullConsumer("G-traced-poll", **options) as polled,
+    ):
+        for _ in sent:
+            await (await anext(iterated)).ack()
+        while len(await polled.poll(1)) > 0:
+            pass
+        await eventually(lambda: failures, "a handler", 10)
+    assert not by_handler.dropped_traces + iterated.dropped_traces + polled.dropped_traces
+    with new_stage(f"trace-consumers-{place.release}") as stage:
+        tool = stage.mqadmin(place.release)
+        for result in sent:
+            shown = await asyncio.to_thread(
+                tool.run, "queryMsgTraceById", "-n", place.name_server.address, "-i", result.msg_id
+            )
+            for group in ("G-traced-handler", "G-traced-next", "G-traced-poll"):
+                assert group in shown, shown
 
 
 async def test_c015_traces_are_read_by_the_java_tool(place: Place, new_stage: StageMaker) -> None:

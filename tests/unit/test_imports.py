@@ -14,7 +14,9 @@ import cosmodrome
 from cosmodrome import sync
 
 HEAVY: Final = frozenset({"asyncio", "ssl", "uvloop", "click", "msgspec", "javaproperties", "tomlkit", "cryptography"})
-NOT_FOR_CLIENTS: Final = frozenset({"uvloop", "click", "tomlkit", "javaproperties", "lz4", "zstandard", "cryptography"})
+NOT_FOR_CLIENTS: Final = frozenset(
+    {"uvloop", "click", "tomlkit", "javaproperties", "lz4", "zstandard", "cryptography", "opentelemetry"}
+)
 SOURCE: Final = Path(cosmodrome.__file__).parent
 
 

@@ -6,7 +6,7 @@ Must not know: how a broker was found.
 
 from collections.abc import Mapping
 
-from cosmodrome.client.name_server import refusal
+from cosmodrome.client.refusals import refusal
 from cosmodrome.errors import MalformedBodyError, UnreadableAnswerError
 from cosmodrome.protocol.bodies.cluster import decode_group_list, decode_kv_table
 from cosmodrome.protocol.codes import BrokerRequestCode, ResponseCode

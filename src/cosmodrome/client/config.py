@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, Self, TypedDict
 
+from cosmodrome.client.address_server import is_url, url_of_unit
 from cosmodrome.client.addresses import ADDRESS_VARIABLES, Address, parse_addresses
 from cosmodrome.client.credentials import Credentials
+from cosmodrome.client.observing import Observer
 from cosmodrome.errors import ConfigError, UsageError
 from cosmodrome.protocol.messages.checks import DLQ_PREFIX, RETRY_PREFIX
 from cosmodrome.transport.tls import TlsFiles, client_context
@@ -43,6 +45,7 @@ class ClientOptions(TypedDict, total=False):
     tls: bool | TlsFiles
     credentials: Credentials | None
     client_ip: str | None
+    observers: Sequence[Observer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +53,8 @@ class ClientConfig:
     """Settings of a client; each is checked when it is made.
 
     Attributes:
-        namesrv: NameServers, `host:port` each, in one text with `;` or `,` or as a sequence. None: $NAMESRV_ADDR.
+        namesrv: NameServers, `host:port` each, in one text with `;` or `,` or as a sequence; or the URL of an address
+            server that names them. None: $NAMESRV_ADDR.
         instance_name: Part of the client id. The default is replaced by process number and random digits.
         unit_name: Added to the client id.
         namespace: Put before the names of topics and groups on the wire, and taken off again.
@@ -62,6 +66,7 @@ class ClientConfig:
         tls: True encrypts without checking certificates, as Java does by default; TlsFiles says what to check.
         credentials: Sign every request. None: requests are not signed.
         client_ip: Part of the client id and of message ids. None: the address from which NameServers are reached.
+        observers: Are told of sends and of messages that were received; see Observer.
 
     Raises:
         ConfigError: A value cannot be used; it names the setting.
@@ -79,6 +84,7 @@ class ClientConfig:
     tls: bool | TlsFiles = False
     credentials: Credentials | None = None
     client_ip: str | None = None
+    observers: Sequence[Observer] = ()
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -92,6 +98,9 @@ class ClientConfig:
             )
         if self.client_ip is not None and not is_ip(self.client_ip):
             raise ConfigError(f"client_ip: {self.client_ip!r} is no IP address.", keys=("client_ip",))
+        strange = [each for each in self.observers if not isinstance(each, Observer)]
+        if strange:
+            raise ConfigError(f"observers: {strange[0]!r} is no Observer.", keys=("observers",))
         _ = self.name_servers
 
     @classmethod
@@ -111,14 +120,33 @@ class ClientConfig:
 
     @property
     def name_servers(self) -> tuple[Address, ...]:
-        """The NameServers in their order; of the environment if none are set."""
+        """The NameServers in their order; of the environment if none are set; none if an address server names them."""
+        text, source = self._servers_text()
+        return () if is_url(text) else _parsed(text, source)
+
+    @property
+    def address_server(self) -> str | None:
+        """The URL at which the NameServers are asked for, or None."""
+        text, _ = self._servers_text()
+        return url_of_unit(text, self.unit_name) if is_url(text) else None
+
+    @property
+    def servers_shown(self) -> str:
+        """Where NameServers are looked for, for people."""
+        return self.address_server or ", ".join(map(str, self.name_servers))
+
+    @property
+    def towards(self) -> str:
+        """A host that clients of this configuration talk to; "" if none is known yet."""
+        return self.name_servers[0].host if self.name_servers else ""
+
+    def _servers_text(self) -> tuple[str, str]:
         if self.namesrv is not None:
-            text = self.namesrv if isinstance(self.namesrv, str) else ";".join(self.namesrv)
-            return _parsed(text, "namesrv")
+            return self.namesrv if isinstance(self.namesrv, str) else ";".join(self.namesrv), "namesrv"
         for variable in ADDRESS_VARIABLES:
             text = os.environ.get(variable, "")
             if text.strip():
-                return _parsed(text, f"${variable}")
+                return text, f"${variable}"
         raise ConfigError(
             "namesrv: no NameServer is given.",
             keys=("namesrv",),

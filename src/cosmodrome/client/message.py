@@ -69,7 +69,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, weakref=True):
         if self.topic.__class__ is not str:
             raise MessageError(f"the topic is of type {type(self.topic).__name__}, not str")
         tag, key = self.tag, self.sharding_key
-        if tag is not None and not _is_surely_fine(tag):
+        if tag is not None and not (tag.__class__ is str and tag.isprintable() and tag):
             check_text("the tag", tag)
         if self.keys:
             msgspec.structs.force_setattr(self, "keys", _keys_of(self.keys))
@@ -81,8 +81,12 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, weakref=True):
             check_text("msg_id", self.msg_id)
         if self.flag != 0 or self.flag.__class__ is not int:
             _check_flag(self.flag)
-        # Most are not delayed: told from the others by one comparison.
-        if (self.delay_level, self.delay, self.deliver_at) != _AT_ONCE or self.delay_level.__class__ is not int:
+        if (
+            self.delay is not None
+            or self.deliver_at is not None
+            or self.delay_level.__class__ is not int
+            or self.delay_level
+        ):
             _check_delay(self)
 
     def replaced(self, **changes: Any) -> "Message":

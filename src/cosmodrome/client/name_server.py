@@ -1,22 +1,14 @@
 """What a NameServer can be asked, as functions with types.
 
-Owns: the requests to a NameServer, the reading of their answers, and what a refusal means.
+Owns: the requests to a NameServer, and the reading of their answers.
 Must not know: which of several servers to ask; connections (RemotingClient).
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import Final
 
 from cosmodrome.client.properties_text import properties_from, properties_text
-from cosmodrome.errors import (
-    MalformedBodyError,
-    NotFoundError,
-    NotPermittedError,
-    NotReadyError,
-    NotSupportedError,
-    RefusedError,
-    UnreadableAnswerError,
-)
+from cosmodrome.client.route_source import RouteSource
 from cosmodrome.protocol.bodies.cluster import (
     BrokerMemberGroup,
     ClusterInfo,
@@ -26,10 +18,8 @@ from cosmodrome.protocol.bodies.cluster import (
     decode_kv_table,
     decode_topic_list,
 )
-from cosmodrome.protocol.bodies.route import TopicRouteData, decode_topic_route
-from cosmodrome.protocol.codes import RequestCode, ResponseCode
-from cosmodrome.protocol.command import RemotingCommand, request
-from cosmodrome.protocol.ext_fields import decode_ext_fields, encode_ext_fields
+from cosmodrome.protocol.codes import RequestCode
+from cosmodrome.protocol.ext_fields import decode_ext_fields
 from cosmodrome.protocol.headers.broker import (
     AddWritePermOfBrokerResponseHeader,
     GetBrokerMemberGroupRequestHeader,
@@ -42,58 +32,14 @@ from cosmodrome.protocol.headers.kv_config import (
     KVConfigKeyRequestHeader,
     PutKVConfigRequestHeader,
 )
-from cosmodrome.protocol.headers.route import GetRouteInfoRequestHeader
 from cosmodrome.protocol.headers.topic import DeleteTopicFromNamesrvRequestHeader, GetTopicsByClusterRequestHeader
-from cosmodrome.transport.client import RemotingClient
-
-ValueT = TypeVar("ValueT")
 
 ORDER_TOPIC_CONFIG: Final = "ORDER_TOPIC_CONFIG"
 """KV namespace of ordered topics: topic → `broker:queues;broker:queues`."""
 
-_REFUSALS: Final[Mapping[int, type[RefusedError]]] = {
-    ResponseCode.TOPIC_NOT_EXIST: NotFoundError,
-    ResponseCode.QUERY_NOT_FOUND: NotFoundError,
-    ResponseCode.NO_PERMISSION: NotPermittedError,
-    ResponseCode.SYSTEM_BUSY: NotReadyError,
-    ResponseCode.GO_AWAY: NotReadyError,
-    ResponseCode.REQUEST_CODE_NOT_SUPPORTED: NotSupportedError,
-}
-# SYSTEM_ERROR says what it means in its remark only.
-_REMARKS: Final[Mapping[str, type[RefusedError]]] = {
-    "name server not ready": NotReadyError,
-    "disable": NotSupportedError,
-}
 
-
-class NameServerClient:
-    """One NameServer, of any release.
-
-    Every method raises, beside what it names: ConnectError and RequestTimeoutError without an answer,
-    RefusedError (or a subclass) for an answer that is not SUCCESS, UnreadableAnswerError for a body that is
-    not what the request asks for. Each may be called again; none is retried here.
-
-    Args:
-        remoting: Shared by all clients of a program; who made it closes it.
-        address: `host:port`.
-        timeout_s: For one request, connecting included.
-    """
-
-    def __init__(self, remoting: RemotingClient, address: str, timeout_s: float) -> None:
-        self._remoting = remoting
-        self.address = address
-        self._timeout_s = timeout_s
-
-    async def topic_route(self, topic: str) -> TopicRouteData:
-        """Give the route of a topic.
-
-        Raises:
-            NotFoundError: It has none.
-            NotReadyError: The server was started a short while ago.
-        """
-        header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
-        answer = await self._ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, header)
-        return self._read(decode_topic_route, answer)
+class NameServerClient(RouteSource):
+    """One NameServer, of any release, and all that it can be asked. Errors are those of RouteSource."""
 
     async def all_topics(self) -> tuple[str, ...]:
         """Give all topic names, in no particular order.
@@ -185,23 +131,3 @@ class NameServerClient:
         """
         answer = await self._ask(RequestCode.UPDATE_NAMESRV_CONFIG, None, properties_text(values).encode())
         return answer.remark or None
-
-    async def _ask(self, code: RequestCode, header: Any = None, body: bytes = b"") -> RemotingCommand:
-        fields = None if header is None else encode_ext_fields(header)
-        answer = await self._remoting.request(self.address, request(code, fields, body), self._timeout_s)
-        if answer.code != ResponseCode.SUCCESS:
-            raise refusal(self.address, answer)
-        return answer
-
-    def _read(self, decode: Callable[[bytes], ValueT], answer: RemotingCommand) -> ValueT:
-        try:
-            return decode(answer.body)
-        except MalformedBodyError as error:
-            raise UnreadableAnswerError(self.address, f"cannot read its answer: {error}") from error
-
-
-def refusal(address: str, answer: RemotingCommand) -> RefusedError:
-    """Give the error for an answer that is not SUCCESS."""
-    remark = (answer.remark or "").strip()
-    kind = _REFUSALS.get(answer.code) or _REMARKS.get(remark, RefusedError)
-    return kind(address, answer.code, remark)

@@ -7,7 +7,7 @@ Must not know: which broker to ask; connections (RemotingClient); the requests o
 from collections.abc import Mapping
 from typing import Any
 
-from cosmodrome.client import name_server
+from cosmodrome.client import refusals
 from cosmodrome.client.credentials import is_about_credentials
 from cosmodrome.errors import AuthenticationError, RefusedError
 from cosmodrome.protocol.bodies.heartbeat import HeartbeatData
@@ -99,4 +99,4 @@ def refusal(address: str, answer: RemotingCommand) -> RefusedError:
     """Give the error for an answer that is not SUCCESS."""
     if is_about_credentials(answer.code, answer.remark):
         return AuthenticationError(address, answer.code, (answer.remark or "").strip())
-    return name_server.refusal(address, answer)
+    return refusals.refusal(address, answer)

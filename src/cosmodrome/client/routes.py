@@ -6,22 +6,21 @@ Must not know: who uses a route; connections to brokers.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from cosmodrome.client.addresses import Address
-from cosmodrome.client.name_server import NameServerClient
+from cosmodrome.client.route_source import RouteSource
+from cosmodrome.client.server_list import ServerList
 from cosmodrome.errors import (
     AnswerError,
     ConnectError,
     NoRouteError,
     NotFoundError,
-    NotReadyError,
     RemotingError,
     RocketMQError,
-    UnreadableAnswerError,
 )
 from cosmodrome.protocol.bodies.message_queue import MessageQueue
 from cosmodrome.protocol.bodies.route import MASTER_ID, PERM_READ, PERM_WRITE, TopicRouteData
@@ -33,6 +32,8 @@ MAX_QUEUES: Final = 16_384
 """Of one topic at one broker that a route is believed to have."""
 HURRY_INTERVAL_S: Final = 1.0
 """Between two questions about one topic because something failed."""
+SECOND_OPINION_S: Final = 0.5
+"""How long another NameServer is waited for, when one said that there is no such topic."""
 _MISSING: Final = "no NameServer knows the topic, and it cannot be made. See https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
 
 
@@ -53,11 +54,17 @@ class Limits(NamedTuple):
 
 
 class TopicRoutes:
-    """Routes of the topics in use. One NameServer is asked at a time, the next one when it does not answer."""
+    """Routes of the topics in use. One NameServer is asked at a time, the next one when it does not answer.
 
-    def __init__(self, remoting: RemotingClient, name_servers: Sequence[Address], limits: Limits) -> None:
-        self._servers = [NameServerClient(remoting, str(each), limits.timeout_s) for each in name_servers]
-        self._current = 0
+    All are asked about a topic that the first does not know: it may have been started a moment ago.
+    """
+
+    def __init__(self, remoting: RemotingClient, servers: ServerList, limits: Limits) -> None:
+        self._servers = servers
+        self._remoting = remoting
+        self._timeout_s = limits.timeout_s
+        self._current: Address | None = None
+        self._failed_s: dict[Address, float] = {}
         self._interval_s = limits.interval_s
         self._routes: dict[str, TopicRoute] = {}
         self._wanted: dict[str, None] = {}
@@ -184,21 +191,46 @@ class TopicRoutes:
 
     async def _ask_servers(self, topic: str) -> TopicRouteData:
         failure: RocketMQError | None = None
-        for _ in self._servers:
-            server = self._servers[self._current]
+        missing: NotFoundError | None = None
+        for address in self._in_turn(await self._servers.current()):
+            if missing is not None and self._has_failed(address):
+                continue
+            limit_s = self._timeout_s if missing is None else min(self._timeout_s, SECOND_OPINION_S)
             try:
-                return await server.topic_route(topic)
+                data = await RouteSource(self._remoting, str(address), limit_s).topic_route(topic)
             except NotFoundError as error:
-                raise NoRouteError(topic, _MISSING) from error
-            except (RemotingError, NotReadyError, UnreadableAnswerError) as error:
+                # It answers, and is asked first again; others may know more than it does.
+                missing = missing or error
+                self._answered(address)
+            except (RemotingError, AnswerError) as error:
                 failure = error
-                self._current = (self._current + 1) % len(self._servers)
-                logger.warning("NameServer %s did not give the route of %s: %s", server.address, topic, error)
-            except AnswerError as error:
-                failure = error
-                self._current = (self._current + 1) % len(self._servers)
+                self._not_answered(address, topic, error)
+            else:
+                self._answered(address, is_first=missing is None)
+                return data
+        if missing is not None:
+            raise NoRouteError(topic, _MISSING) from missing
         assert failure is not None  # noqa: S101 -- there is at least one server
         raise failure
+
+    def _answered(self, address: Address, *, is_first: bool = True) -> None:
+        self._failed_s.pop(address, None)
+        if is_first and (self._current is None or self._current in self._failed_s):
+            self._current = address
+
+    def _not_answered(self, address: Address, topic: str, error: RocketMQError) -> None:
+        self._failed_s[address] = asyncio.get_running_loop().time()
+        logger.warning("NameServer %s did not give the route of %s: %s", address, topic, error)
+
+    def _has_failed(self, address: Address) -> bool:
+        failed_s = self._failed_s.get(address)
+        return failed_s is not None and asyncio.get_running_loop().time() - failed_s < self._interval_s
+
+    def _in_turn(self, addresses: Sequence[Address]) -> Iterator[Address]:
+        """Give all servers, first the one that answered last."""
+        first = addresses.index(self._current) if self._current in addresses else 0
+        yield from addresses[first:]
+        yield from addresses[:first]
 
 
 def publish_queues(topic: str, data: TopicRouteData) -> tuple[MessageQueue, ...]:

@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol, Self
 from cosmodrome.client.config import DEFAULT_INSTANCE, ClientConfig, is_ip
 from cosmodrome.client.requests import BrokerRequests, command
 from cosmodrome.client.routes import Limits, TopicRoutes
+from cosmodrome.client.server_list import ServerList
 from cosmodrome.errors import ClientClosedError, MalformedBodyError, RocketMQError
 from cosmodrome.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData
 from cosmodrome.protocol.bodies.route import MASTER_ID
@@ -103,7 +104,8 @@ class ClientSession:
         links = Links(prepare=sign, on_request=self._asked, on_opened=self._opened)
         self.remoting = RemotingClient(tls=config.tls_maker(), links=links)
         limits = Limits(config.request_timeout_s, config.route_interval_s)
-        self.routes = TopicRoutes(self.remoting, config.name_servers, limits)
+        self.servers = ServerList(config.name_servers, config.address_server, config.request_timeout_s)
+        self.routes = TopicRoutes(self.remoting, self.servers, limits)
         self.requests = BrokerRequests(self.remoting, config.request_timeout_s)
 
     @property
@@ -155,6 +157,7 @@ class ClientSession:
             runner.cancel()
             await asyncio.gather(runner, *self._tasks, return_exceptions=True)
             self.routes.close()
+            self.servers.close()
             await self.remoting.close()
         finally:
             self._ending = None
@@ -379,7 +382,7 @@ class ClientSession:
         if instance == DEFAULT_INSTANCE:
             instance = f"{os.getpid()}#{secrets.token_hex(8)}"
         unit = f"@{config.unit_name}" if config.unit_name else ""
-        return f"{config.client_ip or local_ip(config.name_servers[0].host)}@{instance}{unit}"
+        return f"{config.client_ip or local_ip(config.towards)}@{instance}{unit}"
 
 
 _HANDLERS: Final[Mapping[int, Callable[[ClientSession, Channel, RemotingCommand], None]]] = {

@@ -127,6 +127,16 @@ class BrokerRequestCode(IntEnum):
     """How far the timer wheel has been read (5.x); slaves copy it."""
     GET_TIMER_METRICS = 61
     """Timer messages by topic (5.x); slaves copy them."""
+    UPDATE_AND_CREATE_ACL_CONFIG = 50
+    """Make or change an account of a plain ACL (4.9)."""
+    DELETE_ACL_CONFIG = 51
+    """Delete an account of a plain ACL (4.9)."""
+    GET_BROKER_CLUSTER_ACL_INFO = 52
+    """Show the version of the plain ACL (4.9)."""
+    UPDATE_GLOBAL_WHITE_ADDRS_CONFIG = 53
+    """Change from where requests pass unchecked (4.9)."""
+    GET_BROKER_CLUSTER_ACL_CONFIG = 54
+    """List the accounts of a plain ACL (4.9)."""
     UPDATE_AND_CREATE_SUBSCRIPTIONGROUP = 200
     """Make a consumer group, or replace its settings."""
     GET_ALL_SUBSCRIPTIONGROUP_CONFIG = 201
@@ -205,8 +215,30 @@ class BrokerRequestCode(IntEnum):
     """Whether a group pulls or pops a topic (5.x)."""
     GET_ALL_MESSAGE_REQUEST_MODE = 402
     """All of these settings (5.x); slaves copy them."""
+    EXCHANGE_BROKER_HA_INFO = 906
+    """Where a master is, and how far its log is on disk (5.x)."""
     GET_BROKER_HA_STATUS = 907
     """How far replication is (5.x)."""
+    AUTH_CREATE_USER = 3001
+    """Make a user (5.x)."""
+    AUTH_UPDATE_USER = 3002
+    """Change a user (5.x)."""
+    AUTH_DELETE_USER = 3003
+    """Delete a user, with what it may do (5.x)."""
+    AUTH_GET_USER = 3004
+    """Show a user (5.x)."""
+    AUTH_LIST_USER = 3005
+    """List users (5.x)."""
+    AUTH_CREATE_ACL = 3006
+    """Allow or forbid something to a user (5.x)."""
+    AUTH_UPDATE_ACL = 3007
+    """Change what a user may do (5.x)."""
+    AUTH_DELETE_ACL = 3008
+    """Forget what a user may do (5.x)."""
+    AUTH_GET_ACL = 3009
+    """Show what a user may do (5.x)."""
+    AUTH_LIST_ACL = 3010
+    """List what users may do (5.x)."""
     POP_MESSAGE = 200_050
     """Messages of any queue, hidden from others for a time (5.x)."""
     ACK_MESSAGE = 200_051

@@ -5,8 +5,9 @@ Must not know: what a header or a body means (command.py); where bytes come from
 """
 
 import struct
+from collections.abc import Callable
 from io import BytesIO
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -18,6 +19,8 @@ DEFAULT_MAX_FRAME_BYTES: Final = 16 * 1024 * 1024
 
 DEFAULT_MAX_HEADER_BYTES: Final = 1024 * 1024
 """Headers of brokers and clients have some hundred bytes; only a KV value, which travels in one, is ever longer."""
+
+T = TypeVar("T")
 
 _LENGTH: Final = struct.Struct(">i")
 LENGTHS: Final = struct.Struct(">iI")
@@ -108,6 +111,18 @@ class FrameDecoder:
             self._buffer = bytearray(memoryview(self._buffer)[self._offset :])
             self._buffer += data
         self._offset = 0
+
+    def take(self, read: Callable[[bytes | bytearray, int], tuple[list[T], int]]) -> list[T]:
+        """Let a reader take frames from the beginning of what waits; give what it made of them.
+
+        It is given bytes and where to begin, and gives how far it came: to the end of a whole frame.
+        """
+        if not self._buffer:
+            return []
+        found, self._offset = read(self._buffer, self._offset)
+        if self._offset == len(self._buffer):
+            self._buffer, self._offset = b"", 0
+        return found
 
     def next_frame(self) -> Frame | None:
         """Take the next whole frame, or None when more bytes are needed.

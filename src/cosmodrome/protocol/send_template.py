@@ -9,9 +9,9 @@ from typing import Final, Protocol
 
 import msgspec
 
-from cosmodrome.protocol.acl import SIGNATURE, signed_content
+from cosmodrome.protocol.acl import SIGNATURE
 from cosmodrome.protocol.codes import FLAG_ONEWAY, BrokerRequestCode, LanguageCode, SerializeType
-from cosmodrome.protocol.command import RemotingCommand, encode_command
+from cosmodrome.protocol.command import RemotingCommand
 from cosmodrome.protocol.frame import encode_frame
 from cosmodrome.protocol.header_json import encode_json_text
 from cosmodrome.protocol.headers.send import SendMessageRequestHeader, encode_short_send_header
@@ -26,19 +26,13 @@ _JSON: Final = SerializeType.JSON
 """Here, because looking up a member of an enumeration costs as much as a call."""
 
 
-class MessageFields(msgspec.Struct, frozen=True, gc=False):
-    """What differs between two messages of a topic: `properties` is the text, `born_timestamp` wall-clock ms.
+class Content(msgspec.Struct, gc=False):
+    """What a message brings along wherever it goes: `properties` is the text."""
 
-    The last two are for messages that go to a retry topic.
-    """
-
-    queue_id: int
+    body: bytes
+    properties: str
     sys_flag: int
-    born_timestamp: int
-    flag: int = 0
-    properties: str = ""
-    reconsume_times: int = 0
-    max_reconsume_times: int | None = None
+    flag: int
 
 
 class Signer(Protocol):
@@ -78,56 +72,44 @@ class SendTemplate:
         self._header = _header_pattern(names, {} if signer is None else signer.fields(), self.code, language)
         self._content = b"" if signer is None else _content_pattern(names, signer.fields())
 
-    def frame(self, opaque: int, fields: MessageFields, body: bytes, *, is_oneway: bool = False) -> bytes:
-        """Give the whole request.
+    def frame(
+        self, opaque: int, queue_id: int, born_timestamp: int, content: Content, *, is_oneway: bool = False
+    ) -> bytes:
+        """Give the whole request; `born_timestamp` is wall-clock ms.
 
         Raises:
             ValueError: The header is too long for a frame.
         """
-        if fields.reconsume_times or fields.max_reconsume_times is not None:
-            return encode_command(self._signed(self.command(fields, body, is_oneway=is_oneway)).replaced(opaque=opaque))
-        properties = encode_json_text(fields.properties)
-        flag = FLAG_ONEWAY if is_oneway else 0
+        body, flag = content.body, FLAG_ONEWAY if is_oneway else 0
+        properties = encode_json_text(content.properties)
         if self._signer is None:
             header = self._header % (
-                fields.queue_id,
-                fields.sys_flag,
-                fields.born_timestamp,
-                fields.flag,
+                queue_id,
+                content.sys_flag,
+                born_timestamp,
+                content.flag,
                 properties,
                 flag,
                 opaque,
             )
         else:
-            numbers = (fields.queue_id, fields.sys_flag, fields.born_timestamp, fields.flag)
-            content = self._content % (*numbers, fields.properties.encode("utf-8", "replace"))
-            header = self._header % (
-                *numbers,
-                properties,
-                self._signer.signature_of(content + body).encode(),
-                flag,
-                opaque,
-            )
+            numbers = (queue_id, content.sys_flag, born_timestamp, content.flag)
+            signed = self._content % (*numbers, content.properties.encode("utf-8", "replace")) + body
+            header = self._header % (*numbers, properties, self._signer.signature_of(signed).encode(), flag, opaque)
         return encode_frame(_JSON, header, body)
 
-    def _signed(self, command: RemotingCommand) -> RemotingCommand:
-        if self._signer is None:
-            return command
-        fields = {**(command.ext_fields or {}), **self._signer.fields()}
-        fields[SIGNATURE] = self._signer.signature_of(signed_content(fields, command.body))
-        return command.replaced(ext_fields=fields)
-
-    def command(self, fields: MessageFields, body: bytes, *, is_oneway: bool = False) -> RemotingCommand:
-        """Give the same request as a command, without a signature."""
+    def command(
+        self, queue_id: int, born_timestamp: int, content: Content, *, is_oneway: bool = False
+    ) -> RemotingCommand:
+        """Give the same request as a command, without a signature and an opaque."""
         header = msgspec.structs.replace(
             self._common,
-            queue_id=fields.queue_id,
-            sys_flag=fields.sys_flag,
-            born_timestamp=fields.born_timestamp,
-            flag=fields.flag,
-            properties=fields.properties,
-            reconsume_times=fields.reconsume_times,
-            max_reconsume_times=fields.max_reconsume_times,
+            queue_id=queue_id,
+            sys_flag=content.sys_flag,
+            born_timestamp=born_timestamp,
+            flag=content.flag,
+            properties=content.properties,
+            reconsume_times=0,
         )
         return RemotingCommand(
             self.code,
@@ -136,12 +118,12 @@ class SendTemplate:
             SERVER_VERSION,
             self._language,
             ext_fields=encode_short_send_header(header),
-            body=body,
+            body=content.body,
         )
 
 
 _PLACES: Final = {"e": b"%d", "f": b"%d", "g": b"%d", "h": b"%d", "i": b"%b", "j": b"0"}
-"""The fields that differ between messages; `frame` covers those that are sent for the first time."""
+"""The fields that differ between messages; `j`, how often a message was delivered, is 0 of one that is sent."""
 
 
 def _header_pattern(

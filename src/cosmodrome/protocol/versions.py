@@ -20,6 +20,8 @@ HIGHER_VERSION: Final = 612
 
 SERVER_VERSION: Final = V5_5_0
 """What our answers carry: the release whose behaviour they follow."""
+SERVER_RELEASE: Final = "5.5.0"
+"""The same, as a person writes it."""
 
 
 def clamp_version(version: int) -> int:
@@ -31,3 +33,24 @@ def clamp_version(version: int) -> int:
     if version < 0:
         raise ValueError(f"version {version} is negative")
     return min(version, HIGHER_VERSION)
+
+
+def version_name(version: int) -> str:
+    """Give the release of a client as Java's tools write it, `V5_5_0`; of one that is older than 4.9, the ordinal."""
+    release, rest = divmod(clamp_version(max(0, version)) - _V4_9_0 + 1, _OF_A_RELEASE)
+    if not 0 <= release <= _LAST_RELEASE:
+        return str(version)
+    major, minor, patch = _FIRST_MAJOR, _FIRST_MINOR, release
+    carried, patch = divmod(patch, _PATCHES)
+    carried, minor = divmod(minor + carried, _PATCHES)
+    return f"V{major + carried}_{minor}_{patch}{'' if rest else '_SNAPSHOT'}"
+
+
+_V4_9_0: Final = 393
+_FIRST_MAJOR: Final = 4
+_FIRST_MINOR: Final = 9
+_PATCHES: Final = 10
+_OF_A_RELEASE: Final = 2
+"""Ordinals: its snapshot, and itself."""
+_LAST_RELEASE: Final = 109
+"""5.9.9, counted from 4.9.0."""

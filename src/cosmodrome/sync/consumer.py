@@ -57,6 +57,11 @@ class Consumer(Facade[consumer.Consumer]):
     subscribe = Blocking(consumer.Consumer.subscribe)
     unsubscribe = Blocking(consumer.Consumer.unsubscribe)
 
+    @property
+    def dropped_traces(self) -> int:
+        """How many traces found no room or no broker."""
+        return self.call(lambda client: at_once(lambda: client.dropped_traces))
+
     def status(self) -> ConsumerStatus:
         """Give a snapshot: the queues, how far they are, and what is in the way."""
         return self.call(lambda client: at_once(client.status))
@@ -138,6 +143,11 @@ class LitePullConsumer(Facade[lite_pull.LitePullConsumer]):
     def resume(self, queues: Collection[MessageQueue]) -> None:
         """Read queues again that were paused."""
         self.call(lambda client: at_once(lambda: client.resume(queues)))
+
+    @property
+    def dropped_traces(self) -> int:
+        """How many traces found no room or no broker."""
+        return self.call(lambda client: at_once(lambda: client.dropped_traces))
 
     def status(self) -> ConsumerStatus:
         """Give a snapshot."""

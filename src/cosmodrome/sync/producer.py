@@ -65,3 +65,8 @@ class Producer(Facade[producer.Producer]):
     def client_id(self) -> str:
         """By which brokers know this client; empty before the start."""
         return self._client.client_id
+
+    @property
+    def dropped_traces(self) -> int:
+        """How many traces found no room or no broker."""
+        return self._client.dropped_traces

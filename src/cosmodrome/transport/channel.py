@@ -16,13 +16,16 @@ from cosmodrome.protocol.codes import FLAG_RESPONSE
 from cosmodrome.protocol.command import RemotingCommand, decode_command, encode_command
 from cosmodrome.protocol.exchange import TICKS_PER_S, Exchange
 from cosmodrome.protocol.frame import FrameDecoder
+from cosmodrome.protocol.send_answer import SendAnswer, read_send_answers
 
 logger = logging.getLogger(__name__)
 
 _WRITE_BYTES: Final = 64 * 1024
 """When this much waits for the end of the turn, it is written at once: what the peer does not take must show."""
 
-Waiter = asyncio.Future[RemotingCommand]
+Answer = RemotingCommand | SendAnswer
+"""The second is how the usual answer to a send is read; its `command()` is the same as the first."""
+Waiter = asyncio.Future[Answer]
 
 
 class Channel(asyncio.Protocol):
@@ -48,36 +51,52 @@ class Channel(asyncio.Protocol):
         self._out: list[bytes] = []
         self._out_bytes = 0
         self._may_write: asyncio.Future[None] | None = None
+        self._has_sends = False
 
-    def ask(self, opaque: int, frame: bytes, deadline_s: float) -> Waiter:
+    def ask(self, opaque: int, frame: bytes, deadline_s: float, sender: object = None) -> Waiter:
         """Send a frame that carries this opaque of `next_opaque`, and give what its answer will be.
 
         It leaves with all others of this turn of the loop. The future ends with ConnectError when the connection
         breaks and with RequestTimeoutError after the deadline (of the loop's clock), at most 200 ms late. Whoever
-        gives up calls `forget`.
+        gives up calls `forget`. A send names who sends, see `abandon`.
         """
         waiter: Waiter = self._loop.create_future()
         if self._transport is None:  # it ended between the wait for it and now: nobody would sweep or abandon this one
             waiter.set_exception(self._broken())
             return waiter
-        self._exchange.expect(opaque, waiter, deadline_s)
-        self._gather(frame)
+        self._exchange.expect(opaque, waiter, deadline_s, sender)
+        if self._out:
+            self._out.append(frame)
+            self._out_bytes += len(frame)
+            if self._out_bytes > _WRITE_BYTES:
+                self._flush()
+        else:
+            self._gather(frame)
         if not self._sweeps:
             self._sweep_soon()
+        if sender is not None:
+            self._has_sends = True
         return waiter
 
     def forget(self, opaque: int) -> None:
         """Stop waiting for an answer; one that comes is dropped."""
         self._exchange.settle(opaque)
 
+    def abandon(self, sender: object) -> None:
+        """End what waits for answers to this sender's sends, with ConnectError."""
+        for waiter in self._exchange.abandon(sender):
+            if not waiter.done():
+                waiter.set_exception(ConnectError("the producer was closed"))
+
     async def request(self, command: RemotingCommand, timeout_s: float) -> RemotingCommand:
         """Send a request and give its answer. Raises as the future of `ask`."""
         opaque = self.next_opaque()
         frame = self._frame(command.replaced(opaque=opaque))
         try:
-            return await self.ask(opaque, frame, self._loop.time() + timeout_s)
+            answer = await self.ask(opaque, frame, self._loop.time() + timeout_s)
         finally:
             self._exchange.settle(opaque)
+        return answer.command() if isinstance(answer, SendAnswer) else answer
 
     def tell(self, command: RemotingCommand) -> None:
         """Send a oneway.
@@ -135,12 +154,19 @@ class Channel(asyncio.Protocol):
         decoder = self._decoder
         decoder.feed(data)
         try:
-            while (frame := decoder.next_frame()) is not None:
+            while True:
+                if self._has_sends:
+                    settle = self._exchange.settle
+                    for answer in decoder.take(read_send_answers):
+                        waiter = settle(answer.opaque)
+                        if waiter is not None and not waiter.done():
+                            waiter.set_result(answer)
+                frame = decoder.next_frame()
+                if frame is None:
+                    return
                 command = decode_command(frame)
                 if command.flag & FLAG_RESPONSE:
-                    waiter = self._exchange.settle(command.opaque)
-                    if waiter is not None and not waiter.done():
-                        waiter.set_result(command)
+                    self._answered(command)
                 else:
                     self._asked(command)
         except ProtocolError as error:
@@ -201,6 +227,11 @@ class Channel(asyncio.Protocol):
             transport.write(out[0] if len(out) == 1 else b"".join(out))
         if last:
             transport.write(last)
+
+    def _answered(self, answer: Answer) -> None:
+        waiter = self._exchange.settle(answer.opaque)
+        if waiter is not None and not waiter.done():
+            waiter.set_result(answer)
 
     def _asked(self, command: RemotingCommand) -> None:
         if self._links.on_request is None:

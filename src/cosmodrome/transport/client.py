@@ -103,6 +103,11 @@ class RemotingClient:
             self._closing.add(channel)
             channel.close()
 
+    def abandon(self, sender: object) -> None:
+        """End what waits for answers to this sender's sends, with ConnectError."""
+        for channel in (*self._channels.values(), *self._closing):
+            channel.abandon(sender)
+
     async def close(self) -> None:
         """Close all connections, for good: requests that wait, and later ones, end with ConnectError.
 

@@ -4,8 +4,6 @@ Owns: decrypting them, with the `cryptography` package that only the extra `tls`
 Must not know: what a key is for.
 """
 
-from pathlib import Path
-
 
 def decrypted_key(path: str, password: str) -> bytes | None:
     """Give a key as unencrypted PEM; None when the extra is not installed, or it cannot decrypt it either."""
@@ -15,7 +13,8 @@ def decrypted_key(path: str, password: str) -> bytes | None:
     except ImportError:
         return None
     try:
-        key = serialization.load_pem_private_key(Path(path).read_bytes(), password.encode())
+        with open(path, "rb") as file:  # noqa: PTH123 -- pathlib is slow to load, and every client imports this module
+            key = serialization.load_pem_private_key(file.read(), password.encode())
     except (ValueError, TypeError, UnsupportedAlgorithm):
         return None
     return key.private_bytes(

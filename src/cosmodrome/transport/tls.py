@@ -7,7 +7,6 @@ Must not know: sockets; who decides that a connection is encrypted.
 import contextlib
 import os
 import ssl
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -117,6 +116,8 @@ def _load_decrypted(context: ssl.SSLContext, cert_path: str, key: bytes) -> None
 @contextlib.contextmanager
 def private_file(data: bytes) -> Iterator[str]:
     """Give the path of a file that only this user can read, for as long as the context lasts."""
+    import tempfile  # noqa: PLC0415 -- slow to load, and every client imports this module
+
     with tempfile.TemporaryDirectory(prefix="cosmodrome-tls-") as folder:
         path = os.path.join(folder, "private")  # noqa: PTH118 -- OpenSSL takes text
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -120,7 +120,7 @@ class FaultyBroker:
             14: groups.query_offset, 15: groups.update_offset, 41: groups.lock, 42: groups.unlock,
             33: queries.view, 12: queries.query, 29: queries.by_time, 30: queries.largest, 31: queries.smallest,
             32: queries.earliest, 17: self._create_topic,
-            400: pops.assignment, 401: pops.set_mode, 200050: pops.pop, 200051: pops.ack, 200053: pops.change,
+            400: pops.assignment, 401: pops.set_mode, 200050: pops.pop, 200051: pops.ack, 200151: pops.ack_many, 200053: pops.change,
             200054: pops.notification, 200055: pops.polling,
         }  # fmt: skip
 

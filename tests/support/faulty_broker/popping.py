@@ -1,9 +1,11 @@
 """Messages that are popped: handed out for a time, and again when nobody says that they are done.
 
-Owns: assignments (400, 401), pops (200050), acknowledgements (200051, 200053), what is invisible and when it comes back.
-Must not know: how messages arrive. Orderly pops and acknowledgements in batches (200151) are not played.
+Owns: assignments (400, 401), pops (200050), acknowledgements (200051, 200151, 200053), what is invisible and when it
+comes back.
+Must not know: how messages arrive; which queues stand still in orderly pops (orderly_pops.py).
 """
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,6 +14,7 @@ from tests.support import wire
 from tests.support.faulty_broker.groups import Groups, Subscription
 from tests.support.faulty_broker.journal import Reply
 from tests.support.faulty_broker.line import Under
+from tests.support.faulty_broker.orderly_pops import REVIVE_QUEUE, OrderlyPops
 from tests.support.faulty_broker.pulling import Pulls
 from tests.support.faulty_broker.records import Record
 from tests.support.faulty_broker.rules import RETRY, RefusedError, Release
@@ -62,7 +65,10 @@ class Pops:
         self.invisible: dict[Place, Invisible] = {}
         self.invisible_s: float | None = None
         """How long a popped message is invisible; None takes what the client says."""
+        self.orderly = OrderlyPops()
         self.waiting: list[Waiting] = []
+        self._has_batch_acks = True
+        self.acknowledged_together = 0
         self._next: dict[tuple[str, str, int], int] = {}
         self._counter = -1
         store.on_append.append(self._appended)
@@ -107,13 +113,37 @@ class Pops:
     def ack(self, under: Under) -> Reply:
         """200051: it is done, whoever has it and how often it is said."""
         ext = self._ext(under)
-        self.invisible.pop(self._place(ext), None)
+        place = self._place(ext)
+        if ext["extraInfo"].split(" ")[3] == str(REVIVE_QUEUE):
+            self.orderly.done(place[:3], place[3])
+            self._appear(place[1])
+        self.invisible.pop(place, None)
+        return Reply(0)
+
+    def ack_many(self, under: Under) -> Reply:
+        """200151: the same of many, by bit sets; offsets that are not there are passed over."""
+        body = self._body(under)
+        if not self._has_batch_acks:
+            raise RefusedError(3, f" request type {under.arrival.code} not supported")
+        if body["brokerName"] != self._around.broker_name:
+            raise ValueError(f"another broker: {body['brokerName']}")
+        for ack in body["acks"]:
+            name = f"{RETRY}{ack['c']}_{ack['t']}" if ack["r"] == "1" else ack["t"]
+            for offset in _set_bits(ack["b"], ack["so"]):
+                if ack["rq"] == REVIVE_QUEUE:
+                    self.orderly.done((ack["c"], name, ack["q"]), offset)
+                    self._appear(name)
+                self.invisible.pop((ack["c"], name, ack["q"], offset), None)
+                self.acknowledged_together += 1
         return Reply(0)
 
     def change(self, under: Under) -> Reply:
         """200053: it stays invisible for another time from now on."""
         ext = self._ext(under)
         now_ms, place = self._around.now_ms(), self._place(ext)
+        if ext["extraInfo"].split(" ")[3] == str(REVIVE_QUEUE):
+            self.orderly.hide(place[:3], place[3], now_ms + int(ext["invisibleTime"]))
+            self._around.later(int(ext["invisibleTime"]) / 1000 + 0.001, lambda: self._appear(place[1]))
         if place in self.invisible:
             self._hide(place, self.invisible[place], int(ext["invisibleTime"]))
         told = {
@@ -135,6 +165,10 @@ class Pops:
         """200055: how many wait."""
         topic = self._ext(under)["topic"]
         return Reply(0, _UNASKED, {"pollingNum": str(sum(topic in each.topics for each in self.waiting))})
+
+    def lack_batch_acks(self) -> None:
+        """Be an early 5.0, which knows no 200151."""
+        self._has_batch_acks = False
 
     def revive(self, due_ms: int | None = None) -> None:
         """Let what is due by this time (None: all that is invisible) come back."""
@@ -178,6 +212,8 @@ class Pops:
         return topic
 
     def _found(self, ext: Mapping[str, str], topic: Topic) -> Reply:
+        if ext.get("order") == "true":
+            return self._found_in_order(ext, topic)
         self._counter += 1
         asked, retry = int(ext["queueId"]), self._retry_topic(ext)
         places = [(retry, 0)] if asked < 0 and retry in self._store.topics else []
@@ -201,6 +237,34 @@ class Pops:
             "startOffsetInfo": ";".join(starts),
             "msgOffsetInfo": ";".join(offsets),
         }
+        return Reply(0, "FOUND", told, b"".join(bodies)) if bodies else Reply(210, "NO_MESSAGE_IN_QUEUE", told)
+
+    def _found_in_order(self, ext: Mapping[str, str], topic: Topic) -> Reply:
+        now_ms, asked = self._around.now_ms(), int(ext["queueId"])
+        until_ms = now_ms + int(ext["invisibleTime"])
+        bodies: list[bytes] = []
+        starts, offsets, counts = [], [], []
+        for queue_id in range(topic.read) if asked < 0 else [asked]:
+            place = (ext["consumerGroup"], topic.name, queue_id)
+            if self.orderly.is_blocked(place, ext.get("attemptId"), now_ms):
+                continue
+            queue = self._store.queue(topic.name, queue_id)
+            begin = queue.end if ext.get("initMode") == "1" else queue.first
+            first = self.orderly.first(place)
+            at = self._next.setdefault(place, begin) if first is None else first
+            taken = list(self._store.read(topic.name, queue_id, at))[: int(ext["maxMsgNums"]) - len(bodies)]
+            if taken:
+                numbers = [each.queue_offset for each in taken]
+                self._next[place] = numbers[-1] + 1
+                counts.append(self.orderly.give(place, numbers, ext.get("attemptId"), until_ms))
+                starts.append(f"0 {queue_id} {numbers[0]}")
+                offsets.append(f"0 {queue_id} {','.join(map(str, numbers))}")
+                bodies += [each.encode() for each in taken]
+        told = {
+            "popTime": str(now_ms), "invisibleTime": ext["invisibleTime"], "reviveQid": str(REVIVE_QUEUE),
+            "restNum": "0", "startOffsetInfo": ";".join(starts), "msgOffsetInfo": ";".join(offsets),
+            "orderCountInfo": ";".join(counts),
+        }  # fmt: skip
         return Reply(0, "FOUND", told, b"".join(bodies)) if bodies else Reply(210, "NO_MESSAGE_IN_QUEUE", told)
 
     def _take(self, ext: Mapping[str, str], place: tuple[str, int], wanted: Subscription, most: int) -> list[Record]:
@@ -274,8 +338,12 @@ class Pops:
         return queue.end - self._next.get((group, name, queue_id), queue.first)
 
     def _appended(self, record: Record) -> None:
+        self._appear(record.topic)
+
+    def _appear(self, topic: str) -> None:
+        """Something of a topic may be popped now: let those look again who wait for it."""
         for waiting in list(self.waiting):
-            if record.topic in waiting.topics:
+            if topic in waiting.topics:
                 self._around.later(0, lambda waiting=waiting: self._wake(waiting))  # type: ignore[misc]  # bound early
 
     def _wake(self, waiting: Waiting) -> None:
@@ -284,6 +352,12 @@ class Pops:
         self.waiting.remove(waiting)
         ext = waiting.under.arrival.ext
         waiting.under.answer(self._found(ext, self._store.topics[ext["topic"]]))
+
+
+def _set_bits(text: str, first: int) -> list[int]:
+    """Read what Java's BitSet.toByteArray writes, in Base64."""
+    bits = int.from_bytes(base64.b64decode(text, validate=True), "little")
+    return [first + place for place in range(bits.bit_length()) if bits >> place & 1]
 
 
 def _share(queues: int, members: list[str], client_id: str) -> list[int]:

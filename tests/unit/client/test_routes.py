@@ -9,6 +9,7 @@ from tests.support.wire import Answer
 
 from cosmodrome.client.addresses import parse_addresses
 from cosmodrome.client.routes import MAX_QUEUES, Limits, TopicRoute, TopicRoutes, publish_queues, subscribe_queues
+from cosmodrome.client.server_list import ServerList
 from cosmodrome.errors import ConnectError, NoRouteError, NotReadyError, UnreadableAnswerError
 from cosmodrome.protocol.bodies.message_queue import MessageQueue
 from cosmodrome.protocol.bodies.route import BrokerData, QueueData, TopicRouteData, encode_topic_route
@@ -61,7 +62,7 @@ async def remoting() -> AsyncIterator[RemotingClient]:
 
 
 def routes_at(remoting: RemotingClient, *addresses: str) -> TopicRoutes:
-    return TopicRoutes(remoting, parse_addresses(";".join(addresses)), LIMITS)
+    return TopicRoutes(remoting, ServerList(parse_addresses(";".join(addresses))), LIMITS)
 
 
 def test_messages_go_to_writable_queues_of_brokers_with_a_master() -> None:

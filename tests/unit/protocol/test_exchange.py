@@ -1,5 +1,7 @@
 """Requests that wait for their answer."""
 
+import math
+
 from cosmodrome.protocol import exchange
 from cosmodrome.protocol.exchange import Exchange
 
@@ -42,7 +44,7 @@ def test_who_waits_when_the_connection_is_gone() -> None:
 
 def test_deadlines_end_waiters_once_and_not_too_early() -> None:
     one: Exchange[str] = Exchange()
-    for opaque, deadline_s in ((1, 10.0), (2, 10.04), (3, 12.0), (4, None)):
+    for opaque, deadline_s in ((1, 10.0), (2, 10.04), (3, 12.0), (4, math.inf)):
         one.expect(opaque, f"waiter {opaque}", deadline_s)
     assert one.overdue(9.99) == []
     assert one.overdue(10.0) == []
@@ -52,3 +54,30 @@ def test_deadlines_end_waiters_once_and_not_too_early() -> None:
     assert one.overdue(1000) == ["waiter 3"]
     assert len(one) == 1
     assert one.abandon() == ["waiter 4"]
+
+
+def test_deadlines_in_any_order() -> None:
+    one: Exchange[int] = Exchange()
+    for opaque, deadline_s in ((1, 30.0), (2, 10.0), (3, 20.0), (4, 40.0)):
+        one.expect(opaque, opaque, deadline_s)
+    assert one.overdue(15.0) == [2]
+    one.expect(5, 5, 16.0)
+    assert one.overdue(17.0) == [5]
+    one.settle(3)
+    assert one.overdue(35.0) == [1]
+    assert one.overdue(100.0) == [4]
+    assert one.overdue(1000.0) == []
+
+
+def test_one_owner_gives_up() -> None:
+    one: Exchange[str] = Exchange()
+    mine, other = object(), object()
+    one.expect(1, "a", owner=mine)
+    one.expect(2, "b", owner=other)
+    one.expect(3, "c")
+    one.expect(4, "d", owner=mine)
+
+    assert one.abandon(mine) == ["a", "d"]
+    assert one.abandon(mine) == []
+    assert len(one) == 2
+    assert one.abandon() == ["b", "c"]

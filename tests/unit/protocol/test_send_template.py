@@ -2,7 +2,6 @@
 
 import json
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,14 +11,12 @@ from cosmodrome.protocol.codes import LanguageCode
 from cosmodrome.protocol.command import decode_command, encode_command
 from cosmodrome.protocol.frame import FrameDecoder
 from cosmodrome.protocol.headers.send import SendMessageRequestHeader, decode_send_header
-from cosmodrome.protocol.send_template import MessageFields, SendTemplate
+from cosmodrome.protocol.send_template import Content, SendTemplate
 
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 int32 = st.integers(-(2**31), 2**31 - 1)
-fields_ = st.builds(
-    MessageFields, queue_id=int32, sys_flag=int32, born_timestamp=st.integers(-(2**63), 2**63 - 1), flag=int32,
-    properties=names, reconsume_times=st.sampled_from([0, 0, 3]), max_reconsume_times=st.sampled_from([None, None, 16]),
-)  # fmt: skip
+int64 = st.integers(-(2**63), 2**63 - 1)
+contents = st.builds(Content, body=st.binary(max_size=20), properties=names, sys_flag=int32, flag=int32)
 
 
 def header_of(frame: bytes) -> SendMessageRequestHeader:
@@ -36,21 +33,24 @@ commons = st.builds(
 )  # fmt: skip
 
 
-@given(commons, fields_, st.binary(max_size=20), st.data())
+@given(commons, contents, int32, int64, st.data())
 def test_a_frame_is_what_the_general_way_makes(
-    common: SendMessageRequestHeader, fields: MessageFields, body: bytes, data: st.DataObject
+    common: SendMessageRequestHeader, content: Content, queue_id: int, born_ms: int, data: st.DataObject
 ) -> None:
     """Whatever the names hold, `%` and quotes included."""
     template = SendTemplate(common)
     opaque, is_oneway = data.draw(int32), data.draw(st.booleans())
 
-    frame = template.frame(opaque, fields, body, is_oneway=is_oneway)
+    frame = template.frame(opaque, queue_id, born_ms, content, is_oneway=is_oneway)
 
-    assert frame == encode_command(template.command(fields, body, is_oneway=is_oneway).replaced(opaque=opaque))
+    command = template.command(queue_id, born_ms, content, is_oneway=is_oneway)
+    assert frame == encode_command(command.replaced(opaque=opaque))
+    assert command.body == content.body
     header = header_of(frame)
     assert (header.producer_group, header.topic) == (common.producer_group, common.topic)
     assert (header.broker_name, header.batch) == (common.broker_name, common.batch)
-    assert {name: getattr(header, name) for name in MessageFields.__struct_fields__} == msgspec.structs.asdict(fields)
+    assert (header.queue_id, header.born_timestamp, header.reconsume_times) == (queue_id, born_ms, 0)
+    assert (header.sys_flag, header.flag, header.properties) == (content.sys_flag, content.flag, content.properties)
 
 
 class Keys:
@@ -66,17 +66,17 @@ class Keys:
         return signature("secret", content)
 
 
-@given(commons, fields_, st.binary(max_size=20), st.none() | names)
-def test_signed_frames(common: SendMessageRequestHeader, fields: MessageFields, body: bytes, token: str | None) -> None:
+@given(commons, contents, int32, st.none() | names)
+def test_signed_frames(common: SendMessageRequestHeader, content: Content, queue_id: int, token: str | None) -> None:
     """The signature is the one that the general way gives, and is all that is added."""
     template = SendTemplate(common, signer=Keys(token))
 
-    frame = template.frame(7, fields, body)
+    frame = template.frame(7, queue_id, 1700000000000, content)
 
-    command = template.command(fields, body).replaced(opaque=7)
+    command = template.command(queue_id, 1700000000000, content).replaced(opaque=7)
     ext = {**(command.ext_fields or {}), **Keys(token).fields()}
-    ext["Signature"] = signature("secret", signed_content(ext, body))
-    assert is_signed(ext, body, "secret")
+    ext["Signature"] = signature("secret", signed_content(ext, content.body))
+    assert is_signed(ext, content.body, "secret")
     assert frame == encode_command(command.replaced(ext_fields=ext))
 
 
@@ -84,7 +84,7 @@ def test_half_a_surrogate_pair_is_signed_as_it_is_sent() -> None:
     template = SendTemplate(SendMessageRequestHeader(producer_group="g\ud800", topic="T"), signer=Keys(None))
 
     decoder = FrameDecoder()
-    decoder.feed(template.frame(7, MessageFields(0, 0, 0, 0, "a\udfff"), b"x"))
+    decoder.feed(template.frame(7, 0, 0, Content(b"x", "a\udfff", 0, 0)))
     whole = decoder.next_frame()
 
     assert whole is not None
@@ -94,7 +94,7 @@ def test_half_a_surrogate_pair_is_signed_as_it_is_sent() -> None:
 def test_what_a_frame_says() -> None:
     template = SendTemplate(SendMessageRequestHeader(producer_group="g", topic="%RETRY%T", broker_name="b"))
 
-    frame = template.frame(7, MessageFields(3, 1, 1700000000000, 5, "TAGS\x01a\x02"), b"body")
+    frame = template.frame(7, 3, 1700000000000, Content(b"body", "TAGS\x01a\x02", 1, 5))
 
     length = int.from_bytes(frame[5:8])
     assert json.loads(frame[8 : 8 + length]) == {
@@ -110,7 +110,7 @@ def test_what_a_frame_says() -> None:
 
 def test_a_batch_and_a_oneway_and_a_language() -> None:
     template = SendTemplate(SendMessageRequestHeader(producer_group="g", topic="T", batch=True), LanguageCode.JAVA)
-    command = template.command(MessageFields(0, 0, 0), b"", is_oneway=True)
+    command = template.command(0, 0, Content(b"", "", 0, 0), is_oneway=True)
 
     assert (command.code, command.is_oneway, command.language) == (320, True, LanguageCode.JAVA)
     assert command.ext_fields is not None
@@ -122,4 +122,4 @@ def test_a_header_that_is_too_long_is_refused() -> None:
     template = SendTemplate(SendMessageRequestHeader(producer_group="g", topic="T"))
 
     with pytest.raises(ValueError, match="does not fit"):
-        template.frame(1, MessageFields(0, 0, 0, 0, "x" * 2**24), b"")
+        template.frame(1, 0, 0, Content(b"", "x" * 2**24, 0, 0))

@@ -61,7 +61,7 @@ def public(kind: type[Any]) -> set[str]:
 @pytest.mark.parametrize(
     ("blocking", "asynchronous", "other_names"),
     [
-        (sync.Producer, producer.Producer, {"pending_count", "pending_bytes", "dropped_traces"}),
+        (sync.Producer, producer.Producer, {"pending_count", "pending_bytes"}),
         (sync.Consumer, consumer.Consumer, set()),
         (sync.LitePullConsumer, lite_pull.LitePullConsumer, set()),
         (sync.NameServer, in_process.NameServer, set()),

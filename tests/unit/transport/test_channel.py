@@ -10,6 +10,7 @@ from tests.support.builders import eventually
 
 from cosmodrome.errors import ConnectError, RequestTimeoutError
 from cosmodrome.protocol.command import RemotingCommand, encode_command, request
+from cosmodrome.protocol.send_answer import SendAnswer
 from cosmodrome.transport.channel import Channel, Links, Waiter
 
 
@@ -42,10 +43,10 @@ class Line:
         self.channel = Channel("peer:1", idle_limit_s, links or Links(), self.lost.append)
         self.channel.connection_made(self.pipe)
 
-    def ask(self, code: int = 10, body: bytes = b"", timeout_s: float = 60) -> Waiter:
+    def ask(self, code: int = 10, body: bytes = b"", timeout_s: float = 60, sender: object = None) -> Waiter:
         opaque = self.channel.next_opaque()
         frame = encode_command(request(code, None, body, opaque=opaque))
-        return self.channel.ask(opaque, frame, asyncio.get_running_loop().time() + timeout_s)
+        return self.channel.ask(opaque, frame, asyncio.get_running_loop().time() + timeout_s, sender)
 
     def requests(self) -> list[wire.Answer]:
         answers, rest = wire.split(b"".join(self.pipe.writes))
@@ -72,6 +73,7 @@ async def new_line() -> AsyncIterator[Callable[..., Line]]:
 
 
 NewLine = Callable[..., Line]
+STORED = {"queueId": "1", "queueOffset": "22", "msgId": "ABC"}
 
 
 async def test_what_one_turn_sends_leaves_in_one_write(new_line: NewLine) -> None:
@@ -106,7 +108,9 @@ async def test_an_answer_that_does_not_come_in_time(new_line: NewLine) -> None:
     first, second = line.requests()
     line.hear(first.opaque)
     line.hear(second.opaque)
-    assert (await patient).body == b"heard"
+    answer = await patient
+    assert isinstance(answer, RemotingCommand)
+    assert answer.body == b"heard"
 
 
 async def test_one_that_is_forgotten_is_dropped(new_line: NewLine) -> None:
@@ -216,3 +220,42 @@ async def test_idleness_is_looked_for_also_while_requests_come_and_go(new_line: 
     line.hear(line.requests()[0].opaque)
     await waiter
     await eventually(lambda: line.pipe.is_closed, "the idle close")
+
+
+async def test_answers_of_one_read_to_sends_and_to_others(new_line: NewLine) -> None:
+    """In one read: those to sends are read the quick way, up to what is not one, and again after it."""
+    line = new_line()
+    first, second, third = line.ask(310, sender=line), line.ask(310, sender=line), line.ask(310, sender=line)
+    other = asyncio.ensure_future(line.channel.request(request(310), 60))
+    await eventually(lambda: len(line.requests()) == 4, "the requests")
+    answers = [
+        wire.encode_request(0, STORED, b"", opaque=first_opaque, flag=1)
+        for first_opaque in (asked.opaque for asked in line.requests())
+    ]
+    answers[1] = wire.encode_request(14, None, b"", opaque=line.requests()[1].opaque, flag=1)
+    whole = b"".join(answers)
+    line.channel.data_received(whole[:-5])
+    line.channel.data_received(whole[-5:])
+    one, refused, another = await first, await second, await third
+    assert isinstance(one, SendAnswer)
+    assert isinstance(another, SendAnswer)
+    assert isinstance(refused, RemotingCommand)
+    assert (one.command().ext_fields, another.ext_fields.msg_id, refused.code) == (STORED, "ABC", 14)
+    plain = await other
+    assert isinstance(plain, RemotingCommand)
+    assert plain.ext_fields == STORED
+
+
+async def test_a_sender_that_is_closed_ends_its_own_sends(new_line: NewLine) -> None:
+    line = new_line()
+    sender, other = object(), object()
+    mine, his, nobodys = line.ask(sender=sender), line.ask(sender=other), line.ask()
+    given_up = line.ask(sender=sender)
+    given_up.cancel()
+    line.channel.abandon(sender)
+    with pytest.raises(ConnectError, match="the producer was closed"):
+        await mine
+    await asyncio.sleep(0)
+    for asked in line.requests():
+        line.hear(asked.opaque)
+    assert {(await waiter).opaque for waiter in (his, nobodys)} == {1, 2}

@@ -137,7 +137,7 @@ class Clients:
             members.whole()
             known = ", ".join(sorted(members.members)) or "none"
             remark = f"no member {client_id} of group {group} is online; there are: {known}"
-            raise NotFoundError(str(self._reach.config.name_servers[0]), ResponseCode.CONSUMER_NOT_ONLINE, remark)
+            raise NotFoundError(self._reach.config.servers_shown, ResponseCode.CONSUMER_NOT_ONLINE, remark)
         address = (await self._reach.targets(None, holding[0]))[0].address
         header = GetConsumerRunningInfoRequestHeader(
             consumer_group=group, client_id=client_id, jstack_enable=with_stacks

@@ -110,7 +110,7 @@ class Groups:
         return (await self._reach.read(address, code, None, SubscriptionGroupTable)).subscription_group_table
 
     async def _forget(self, group: str, topics: tuple[str, ...], cluster: str | None) -> None:
-        servers = {each.address: each for each in self._reach.name_servers()}
+        servers = {each.address: each for each in await self._reach.name_servers()}
 
         async def forget(address: str) -> None:
             for topic in topics:

@@ -65,6 +65,6 @@ class NameServers:
         return done("permission was not given", await self._each(lambda server: server.add_write_perm(broker_name)))
 
     async def _each(self, ask: Callable[[NameServerClient], Awaitable[ValueT]]) -> Answers[ValueT]:
-        servers = {server.address: server for server in self._reach.name_servers()}
+        servers = {server.address: server for server in await self._reach.name_servers()}
         places = [Target(address, address) for address in servers]
         return await self._reach.each(places, lambda address: ask(servers[address]))

@@ -14,6 +14,7 @@ from cosmodrome.client.admin.answers import Answers, advised
 from cosmodrome.client.config import ClientConfig
 from cosmodrome.client.name_server import NameServerClient
 from cosmodrome.client.requests import BrokerRequests, refusal
+from cosmodrome.client.server_list import ServerList
 from cosmodrome.errors import (
     ClientClosedError,
     MalformedBodyError,
@@ -64,6 +65,7 @@ class Reach:
         self._remoting: RemotingClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._current = 0
+        self._servers = ServerList(config.name_servers, config.address_server, config.request_timeout_s)
         self._at_once = asyncio.Semaphore(MOST_AT_ONCE)
 
     def open(self) -> None:
@@ -74,6 +76,7 @@ class Reach:
 
     async def close(self) -> None:
         """End all connections; what waits for answers ends with ConnectError. May be called again."""
+        self._servers.close()
         remoting, self._remoting = self._remoting, None
         if remoting is not None:
             await remoting.close()
@@ -88,10 +91,10 @@ class Reach:
         """
         return BrokerRequests(self._opened(), self.config.request_timeout_s)
 
-    def name_servers(self) -> tuple[NameServerClient, ...]:
-        """Give all NameServers. Raises as `requests`."""
+    async def name_servers(self) -> tuple[NameServerClient, ...]:
+        """Give all NameServers. Raises as `requests`, and AddressServerError."""
         remoting, timeout_s = self._opened(), self.config.request_timeout_s
-        return tuple(NameServerClient(remoting, str(each), timeout_s) for each in self.config.name_servers)
+        return tuple(NameServerClient(remoting, str(each), timeout_s) for each in await self._servers.current())
 
     async def name_server(self, ask: Callable[[NameServerClient], Awaitable[ValueT]]) -> ValueT:
         """Ask NameServers in turn until one answers; the next question goes to that one first.
@@ -99,7 +102,7 @@ class Reach:
         Raises:
             RocketMQError: What the last one did, if none answers; a refusal that says no is an answer.
         """
-        servers = self.name_servers()
+        servers = await self.name_servers()
         for number in range(len(servers)):
             server = servers[self._current % len(servers)]
             try:

@@ -160,7 +160,7 @@ class Topics:
 
         answers = done(f"topic {topic} was not deleted", await self._reach.each(targets, delete))
         clusters = {each.cluster for each in await self._reach.brokers(cluster)} if cluster is None else {cluster}
-        servers = {each.address: each for each in self._reach.name_servers()}
+        servers = {each.address: each for each in await self._reach.name_servers()}
 
         async def forget(address: str) -> None:
             for name in sorted(clusters):
@@ -229,7 +229,7 @@ class Topics:
 
     async def _write_order(self, config: BrokerTopicConfig, targets: tuple[Target, ...]) -> None:
         text = ";".join(f"{each.name}:{config.write_queue_nums}" for each in targets)
-        servers = {each.address: each for each in self._reach.name_servers()}
+        servers = {each.address: each for each in await self._reach.name_servers()}
 
         async def put(address: str) -> None:
             await servers[address].kv_put(ORDER_TOPIC_CONFIG, config.topic_name, text)

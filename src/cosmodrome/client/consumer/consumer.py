@@ -18,6 +18,7 @@ from cosmodrome.client.consumer.pop import PopMember
 from cosmodrome.client.consumer.settings import ConsumerOptions, check_names, split_options
 from cosmodrome.client.consumer.starting import start_or_close
 from cosmodrome.client.consumer.status import ConsumerStatus
+from cosmodrome.client.consumer.watching import Watch
 from cosmodrome.client.message import ReceivedMessage
 from cosmodrome.client.session import ClientSession
 from cosmodrome.errors import ClientClosedError
@@ -61,6 +62,7 @@ class Consumer:
         self._group = group
         self._topics = dict(subscriptions)
         self._member: Member | PopMember | None = None
+        self._watch: Watch | None = None
         self._running: asyncio.Task[None] | None = None
         self._has_session = False
         self._starting: asyncio.Task[None] | None = None
@@ -82,7 +84,7 @@ class Consumer:
             return
         self._starting = asyncio.create_task(self._start(), name=f"cosmodrome-start {self._group}")
         limit_s = self._settings.start_timeout_s
-        hint = f"; NameServers: {', '.join(map(str, self._session.config.name_servers))}"
+        hint = f"; NameServers: {self._session.config.servers_shown}"
         await start_or_close(self._starting, limit_s, self.close, self._group, hint)
 
     async def close(self) -> None:
@@ -122,6 +124,11 @@ class Consumer:
         """
         return self._running_member().status()
 
+    @property
+    def dropped_traces(self) -> int:
+        """How many traces found no room or no broker."""
+        return 0 if self._watch is None else self._watch.dropped_traces
+
     async def __aenter__(self) -> Self:
         """Start it."""
         await self.start()
@@ -145,6 +152,15 @@ class Consumer:
 
     async def __anext__(self) -> ReceivedMessage:
         """Give the next message; the iteration ends when the consumer is closed."""
+        watch = self._watch
+        if watch is None or not watch.observers:
+            return await self._next()
+        with watch.observers.receiving("next") as receive:
+            message = watch.handed_over(await self._next())
+            receive.messages = (message,)
+        return message
+
+    async def _next(self) -> ReceivedMessage:
         found = None if self._closing is not None else await self._running_member().deliveries.next()
         if found is None:
             raise StopAsyncIteration
@@ -161,7 +177,8 @@ class Consumer:
         config = self._session.config
         kind = PopMember if self._settings.pop else Member
         self._member = member = kind(config.wrap(self._group), self._settings, self._session)
-        member.runner = self._runner(member)
+        self._watch = watch = Watch(self._group, self._settings, self._session)
+        member.runner = self._runner(member, watch)
         await member.join({config.wrap(topic): expression for topic, expression in self._topics.items()})
         if member.runner is not None:
             self._running = self._session.spawn(member.runner.run(), f"handlers of {self._group}")
@@ -173,6 +190,8 @@ class Consumer:
         try:
             if self._member is not None:
                 await self._leave(self._member)
+            if self._watch is not None:
+                await self._watch.close(self._session.config.close_timeout_s)
         finally:
             if self._has_session:
                 await self._session.release()
@@ -192,11 +211,11 @@ class Consumer:
         except TimeoutError:
             logger.warning("group %s: leaving took more than %g s", self._group, limit_s)
 
-    def _runner(self, member: Member | PopMember) -> Runner | None:
+    def _runner(self, member: Member | PopMember, watch: Watch) -> Runner | None:
         if self._handler is None:
             return None
         kind = TaskRunner if is_async(self._handler) else ThreadRunner
-        return kind(self._handler, member.deliveries, self._settings.concurrency)
+        return kind(self._handler, member.deliveries, self._settings.concurrency, watch.observers)
 
     def _running_member(self) -> Member | PopMember:
         if self._member is None or self._closing is not None:

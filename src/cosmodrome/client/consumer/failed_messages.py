@@ -102,9 +102,9 @@ class SendBack:
             properties.pop(name, None)
         properties.setdefault(RETRY_TOPIC, stored.topic)
         properties.setdefault(ORIGIN_MESSAGE_ID, stored.offset_msg_id)
-        times = stored.reconsume_times + 1
+        times, most = stored.reconsume_times + 1, self._max_reconsume_times
         if level == backoff.TO_DEAD_LETTERS:
-            times = max(times, self._max_reconsume_times + 1)
+            most = min(most, stored.reconsume_times)  # what a broker takes for one time too many
         elif times <= self._max_reconsume_times:
             # Not on the last copy: releases before 5.x would keep it from the dead letters that long.
             properties[DELAY] = str(backoff.retry_level(stored.reconsume_times, level))
@@ -120,7 +120,7 @@ class SendBack:
             properties=encode_properties(properties),
             reconsume_times=times,
             unit_mode=False,
-            max_reconsume_times=self._max_reconsume_times,
+            max_reconsume_times=most,
             batch=False,
             broker_name=target.broker_name,
         )

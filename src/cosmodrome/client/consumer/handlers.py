@@ -18,6 +18,7 @@ from typing import Final, NamedTuple, Protocol
 from cosmodrome.client.consumer.backoff import checked_delay_level
 from cosmodrome.client.consumer.deliveries import Deliveries, Source
 from cosmodrome.client.message import ReceivedMessage
+from cosmodrome.client.observing import NOBODY, Observers
 from cosmodrome.transport.daemon_thread import in_daemon_thread
 
 logger = logging.getLogger(__name__)
@@ -76,6 +77,8 @@ class Ending(NamedTuple):
 
 
 DONE: Final = Ending(None)
+CUT_OFF: Final = Ending(Later())
+"""Of a handler that was ended when its time to end was over."""
 
 
 class Verdicts:
@@ -122,7 +125,10 @@ class Runner(Protocol):
 class TaskRunner:
     """`concurrency` tasks, each with one message at a time."""
 
-    def __init__(self, handler: Handler, deliveries: Deliveries, concurrency: int) -> None:
+    def __init__(
+        self, handler: Handler, deliveries: Deliveries, concurrency: int, observers: Observers = NOBODY
+    ) -> None:
+        self._observers = observers
         self._handler = handler
         self._deliveries = deliveries
         self._concurrency = concurrency
@@ -145,6 +151,16 @@ class TaskRunner:
 
     async def handle(self, message: ReceivedMessage) -> Ending:
         """Call the handler once."""
+        if not self._observers:
+            return await self._call(message)
+        processing, ending = self._observers.processing("handler", message), CUT_OFF
+        try:
+            ending = await self._call(message)
+        finally:
+            processing.end(is_done=ending.later is None, error=ending.error)
+        return ending
+
+    async def _call(self, message: ReceivedMessage) -> Ending:
         try:
             result = self._handler(message)
             return self._verdicts.of_result(await result if inspect.isawaitable(result) else result)
@@ -166,7 +182,10 @@ class ThreadRunner:
     Messages wait for them in one line, so that quick handlers are not slowed down by changes from thread to thread.
     """
 
-    def __init__(self, handler: Handler, deliveries: Deliveries, concurrency: int) -> None:
+    def __init__(
+        self, handler: Handler, deliveries: Deliveries, concurrency: int, observers: Observers = NOBODY
+    ) -> None:
+        self._observers = observers
         self._handler = handler
         self._deliveries = deliveries
         self._concurrency = concurrency
@@ -225,6 +244,14 @@ class ThreadRunner:
                     loop.call_soon_threadsafe(self._settle)
 
     def _judged(self, message: ReceivedMessage) -> Ending:
+        if not self._observers:
+            return self._call(message)
+        processing = self._observers.processing("handler", message)
+        ending = self._call(message)
+        processing.end(is_done=ending.later is None, error=ending.error)
+        return ending
+
+    def _call(self, message: ReceivedMessage) -> Ending:
         try:
             return self._verdicts.of_result(self._handler(message))
         except BaseException as error:  # noqa: BLE001 -- see of_error

@@ -20,7 +20,9 @@ from cosmodrome.client.consumer.settings import ConsumerOptions, check_names, sp
 from cosmodrome.client.consumer.start_offset import NOT_STORED, start_rule
 from cosmodrome.client.consumer.starting import start_or_close
 from cosmodrome.client.consumer.status import ConsumerStatus
+from cosmodrome.client.consumer.watching import Watch
 from cosmodrome.client.message import MessageQueue, ReceivedMessage
+from cosmodrome.client.observing import Processing
 from cosmodrome.client.session import ClientSession
 from cosmodrome.errors import ClientClosedError, ConnectError
 
@@ -61,7 +63,9 @@ class LitePullConsumer:
         self._auto_commit = auto_commit
         self._member: Member | None = None
         self._saving: asyncio.Task[None] | None = None
+        self._watch: Watch | None = None
         self._polled: list[tuple[Source, int]] = []
+        self._processed: list[tuple[Source, Processing]] = []
         self._has_session = False
         self._starting: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -104,20 +108,29 @@ class LitePullConsumer:
         member = self._running_member()
         if self._auto_commit:
             self._finish_polled()
-        messages: list[ReceivedMessage] = []
+        watch = self._watch
+        if watch is None or not watch.observers:
+            return [message for _, message in await self._poll(member, timeout_s, max_messages)]
+        with watch.observers.receiving("poll") as receive:
+            found = await self._poll(member, timeout_s, max_messages)
+            receive.messages = tuple(message for _, message in found)
+        self._processed += ((source, watch.observers.processing("poll", message)) for source, message in found)
+        return [message for _, message in found]
+
+    async def _poll(self, member: Member, timeout_s: float, max_messages: int) -> list[tuple[Source, ReceivedMessage]]:
         try:
             async with asyncio.timeout(timeout_s):
                 found = await member.deliveries.next()
         except TimeoutError:
-            return messages
+            return []
         if found is None:
             raise ClientClosedError(f"the consumer of group {self._group} is closed")
+        polled = []
         while found is not None:
-            source, message = found
-            self._polled.append((source, message.queue_offset))
-            messages.append(message)
-            found = member.deliveries.take() if len(messages) < max_messages else None
-        return messages
+            polled.append(found)
+            found = member.deliveries.take() if len(polled) < max_messages else None
+        self._polled += ((source, message.queue_offset) for source, message in polled)
+        return polled
 
     async def commit(self) -> tuple[MessageQueue, ...]:
         """Save that all that was polled is done; give the queues of it that are not this member's any more.
@@ -170,6 +183,9 @@ class LitePullConsumer:
         if offset < 0:
             raise ValueError(f"offset {offset} is negative")
         self._polled = [entry for entry in self._polled if entry[0] is not assigned]
+        for source, processing in self._processed:
+            if source is assigned:
+                processing.end(is_done=False)
         assigned.move_to(offset)
         await self._running_member().handover.pull_anew(assigned)
 
@@ -219,6 +235,11 @@ class LitePullConsumer:
         """Give a snapshot."""
         return self._running_member().status()
 
+    @property
+    def dropped_traces(self) -> int:
+        """How many traces found no room or no broker."""
+        return 0 if self._watch is None else self._watch.dropped_traces
+
     async def __aenter__(self) -> Self:
         """Start it."""
         await self.start()
@@ -243,6 +264,7 @@ class LitePullConsumer:
         config = self._session.config
         self._member = member = Member(config.wrap(self._group), self._settings, self._session, is_lite=True)
         member.is_saving = self._auto_commit
+        self._watch = Watch(self._group, self._settings, self._session)
         if self._topics:
             await member.join({config.wrap(topic): expression for topic, expression in self._topics.items()})
             return
@@ -256,6 +278,8 @@ class LitePullConsumer:
         try:
             if self._member is not None:
                 await self._leave(self._member)
+            if self._watch is not None:
+                await self._watch.close(self._session.config.close_timeout_s)
         finally:
             if self._has_session:
                 await self._session.release()
@@ -280,6 +304,9 @@ class LitePullConsumer:
         for source, offset in self._polled:
             source.finish(offset)
         self._polled.clear()
+        for _, processing in self._processed:
+            processing.end(is_done=True)
+        self._processed.clear()
 
     def _assigned(self, queue: MessageQueue) -> AssignedQueue:
         assigned = self._running_member().queues.get(queue)

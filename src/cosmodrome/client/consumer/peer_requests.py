@@ -99,7 +99,7 @@ async def _running_info(member: AskedMember, command: RemotingCommand) -> Remoti
     kind = ConsumeType.CONSUME_ACTIVELY if member.is_lite else ConsumeType.CONSUME_PASSIVELY
     info = ConsumerRunningInfo(
         properties={
-            PROP_NAMESERVER_ADDR: ";".join(str(each) for each in member.session.config.name_servers),
+            PROP_NAMESERVER_ADDR: ";".join(str(each) for each in member.session.servers.known),
             PROP_THREADPOOL_CORE_SIZE: str(settings.concurrency),
             PROP_CONSUME_ORDERLY: str(settings.orderly).lower(),
             PROP_CONSUME_TYPE: kind.value,

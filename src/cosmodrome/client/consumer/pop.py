@@ -1,7 +1,7 @@
 """POP mode (5.x): brokers share messages out by themselves, and remember which are not acknowledged.
 
-Owns: popping, acknowledging, and hiding failed messages longer; which brokers are popped.
-Must not know: who handles messages.
+Owns: the life of a member in POP mode; which brokers are popped.
+Must not know: how messages are popped and settled; who handles them.
 """
 
 import asyncio
@@ -16,33 +16,22 @@ from cosmodrome.client.consumer.deliveries import Deliveries
 from cosmodrome.client.consumer.failed_messages import SendBack
 from cosmodrome.client.consumer.filters import Expression
 from cosmodrome.client.consumer.handlers import Runner
-from cosmodrome.client.consumer.pop_handle import Receipt, delay_s, receipt_of
-from cosmodrome.client.consumer.requests import ConsumerRequests, Popped
+from cosmodrome.client.consumer.pop_loop import PopLoop
+from cosmodrome.client.consumer.popped import PopParts
+from cosmodrome.client.consumer.requests import ConsumerRequests
 from cosmodrome.client.consumer.settings import ConsumerSettings
-from cosmodrome.client.consumer.start_offset import StartPoint
 from cosmodrome.client.consumer.status import ConsumerStatus
 from cosmodrome.client.consumer.subscriptions import Subscriptions
-from cosmodrome.client.message import MessageQueue, ReceivedMessage
+from cosmodrome.client.message import MessageQueue
 from cosmodrome.client.session import ClientSession
-from cosmodrome.errors import AnswerError, AuthenticationError, MalformedBodyError, NoRouteError, RemotingError
+from cosmodrome.errors import AnswerError, AuthenticationError, NoRouteError, RemotingError
 from cosmodrome.protocol.bodies.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel
 from cosmodrome.protocol.bodies.pop import MessageRequestMode
-from cosmodrome.protocol.codes import ResponseCode
 from cosmodrome.protocol.command import RemotingCommand
-from cosmodrome.protocol.headers.pop import PopMessageRequestHeader
-from cosmodrome.protocol.messages.record import StoredMessage, decode_records
 
 logger = logging.getLogger(__name__)
 
-BATCH_MESSAGES: Final = 32
-INVISIBLE_S: Final = 60.0
-UNFINISHED_MESSAGES: Final = 96
-"""Of one broker and topic that are popped and not acknowledged, before popping pauses."""
-LATE_S: Final = 1.0
-"""So long before others may have a message it is not begun any more."""
-_ANSWER_MARGIN_S: Final = 15.0
 _PERIOD_S: Final = 20.0
-_ANY_QUEUE: Final = -1
 
 
 class PopMember:
@@ -66,8 +55,17 @@ class PopMember:
         self.started_ms = _wall_ms()
         self.trouble: str | None = None
         self._told: str | None = None
-        most = backoff.max_reconsume_times(settings.max_reconsume_times, is_orderly=False)
-        self.send_back = SendBack(self.requests, session.routes, group, most)
+        most = backoff.max_reconsume_times(settings.max_reconsume_times, is_orderly=settings.orderly)
+        self._parts = PopParts(
+            settings=settings,
+            session=session,
+            group=group,
+            deliveries=self.deliveries,
+            subscriptions=self.subscriptions,
+            requests=self.requests,
+            send_back=SendBack(self.requests, session.routes, group, most),
+            max_reconsume_times=most,
+        )
         self._loops: dict[MessageQueue, PopLoop] = {}
         self._wanted = asyncio.Event()
         self._looking: asyncio.Task[None] | None = None
@@ -197,210 +195,8 @@ class PopMember:
         await asyncio.gather(*(loop.stop() for loop in unwanted))
         for queue in wanted:
             if queue not in self._loops and not self.deliveries.is_closed:
-                loop = self._loops[queue] = PopLoop(queue, self)
+                loop = self._loops[queue] = PopLoop(queue, self._parts)
                 loop.start()
-
-
-class PopLoop:
-    """Pops one broker's part of a topic, and acknowledges."""
-
-    def __init__(self, queue: MessageQueue, member: PopMember) -> None:
-        self._queue = queue
-        self._member = member
-        self._unfinished = 0
-        self._has_room = asyncio.Event()
-        self._acks: asyncio.Queue[Receipt] = asyncio.Queue()
-        self._tasks: list[asyncio.Task[None]] = []
-        self.is_stopped = False
-        self.held_bytes = 0
-        self.trouble: str | None = None
-
-    def start(self) -> None:
-        """Begin."""
-        spawn = self._member.session.spawn
-        self._tasks = [
-            spawn(self._pop_for_ever(), f"pop {self._queue}"),
-            spawn(self._acknowledge_for_ever(), f"acknowledge {self._queue}"),
-        ]
-
-    async def stop(self) -> None:
-        """End, with all acknowledgements sent."""
-        self.is_stopped = True
-        popping, acknowledging = self._tasks
-        popping.cancel()
-        try:
-            await asyncio.wait((popping,))
-            await self._acks.join()
-        finally:
-            acknowledging.cancel()
-        await asyncio.wait((acknowledging,))
-
-    def finished(self, message: "PoppedMessage") -> None:
-        """Acknowledge a message."""
-        self.settled(message)
-        self._acks.put_nowait(message.receipt)
-
-    def settled(self, message: "PoppedMessage") -> None:
-        """A message is no concern of this client any more."""
-        self._unfinished -= 1
-        self.held_bytes -= len(message.stored.body)
-        self._has_room.set()
-
-    async def hide(self, message: "PoppedMessage", delay_level: int | None) -> None:
-        """Have a failed message come again later; with level -1 it goes to the dead letters."""
-        stored, receipt = message.stored, message.receipt
-        if delay_level == backoff.TO_DEAD_LETTERS:
-            if await self._member.send_back.send_copy(self._queue, stored, backoff.TO_DEAD_LETTERS):
-                self._acks.put_nowait(receipt)
-            return
-        address = self._member.session.routes.master_address(self._queue.broker_name)
-        hidden_s = delay_s(stored.reconsume_times, delay_level)
-        try:
-            if address is not None:
-                await self._member.requests.change_invisible_time(address, receipt, hidden_s * 1000)
-        except (RemotingError, AnswerError) as error:
-            logger.warning("message %s failed and comes again when its time is over: %s", stored.msg_id, error)
-
-    async def _pop_for_ever(self) -> None:
-        while not self.is_stopped:
-            while self._unfinished >= UNFINISHED_MESSAGES:
-                self._has_room.clear()
-                await self._has_room.wait()
-            try:
-                pause_s = await self._pop()
-            except Exception:
-                logger.exception("%s: popping failed, trying again", self._queue)
-                pause_s = self._failed("the client failed; the log has the error")
-            if pause_s > 0:
-                await asyncio.sleep(pause_s)
-
-    async def _pop(self) -> float:
-        member, loop = self._member, asyncio.get_running_loop()
-        address = member.session.routes.master_address(self._queue.broker_name)
-        if address is None:
-            return self._failed(f"no route to a master of broker {self._queue.broker_name}")
-        begun_s = loop.time()
-        try:
-            popped = await member.requests.pop(address, self._header(), member.settings.suspend_s + _ANSWER_MARGIN_S)
-            messages = self._messages(popped)
-        except (RemotingError, AnswerError, MalformedBodyError) as error:
-            return self._failed(str(error))
-        if popped.code not in (ResponseCode.SUCCESS, *_NOTHING):
-            return self._failed(f"code {popped.code}: {popped.remark}")
-        self.trouble = None
-        for message in messages:
-            self._unfinished += 1
-            self.held_bytes += len(message.stored.body)
-            member.deliveries.put(message, (message.stored,))
-        is_quick = loop.time() - begun_s < backoff.QUICK_ANSWER_S
-        return backoff.PULL_FAILED_S if not messages and is_quick else 0.0
-
-    def _messages(self, popped: Popped) -> list["PoppedMessage"]:
-        if popped.code != ResponseCode.SUCCESS:
-            return []
-        is_wanted = self._member.subscriptions.acceptance(self._queue.topic)
-        messages = []
-        for stored in decode_records(popped.body):
-            receipt = receipt_of(stored, popped.header, self._queue.broker_name, self._member.group)
-            if is_wanted is not None and not is_wanted(stored):
-                self._acks.put_nowait(receipt)
-            else:
-                messages.append(PoppedMessage(stored, receipt, self, self._member))
-        return messages
-
-    def _header(self) -> PopMessageRequestHeader:
-        member, data = self._member, self._member.subscriptions.of(self._queue.topic)
-        return PopMessageRequestHeader(
-            consumer_group=member.group,
-            topic=self._queue.topic,
-            queue_id=self._queue.queue_id,
-            max_msg_nums=min(BATCH_MESSAGES, member.settings.batch_messages),
-            invisible_time=int(INVISIBLE_S * 1000),
-            poll_time=int(member.settings.suspend_s * 1000),
-            born_time=_wall_ms(),
-            init_mode=0 if member.settings.start_rule.point is StartPoint.FIRST else 1,
-            exp_type=data.expression_type,
-            exp=data.sub_string,
-            order=False,
-            bname=self._queue.broker_name,
-        )
-
-    async def _acknowledge_for_ever(self) -> None:
-        while True:
-            receipt = await self._acks.get()
-            try:
-                address = self._member.session.routes.master_address(self._queue.broker_name)
-                if address is not None:
-                    await self._member.requests.acknowledge(address, receipt)
-            except (RemotingError, AnswerError) as error:
-                logger.warning("%s: offset %d was not acknowledged and comes again: %s",
-                               self._queue, receipt.offset, error)  # fmt: skip
-            except Exception:
-                logger.exception("%s: offset %d was not acknowledged and comes again", self._queue, receipt.offset)
-            finally:
-                self._acks.task_done()
-
-    def _failed(self, reason: str) -> float:
-        level = logging.WARNING if self.trouble is None else logging.DEBUG
-        logger.log(level, "%s: popping failed, trying again: %s", self._queue, reason)
-        self.trouble = reason
-        return backoff.PULL_FAILED_S
-
-
-_NOTHING: Final = (ResponseCode.PULL_NOT_FOUND, ResponseCode.POLLING_FULL, ResponseCode.POLLING_TIMEOUT)
-
-
-class PoppedMessage:
-    """One popped message, as deliveries hand it out and handlers settle it."""
-
-    is_paused = False
-
-    def __init__(self, stored: StoredMessage, receipt: Receipt, loop: PopLoop, member: PopMember) -> None:
-        self.stored = stored
-        self.receipt = receipt
-        self._loop = loop
-        self._member = member
-        self._is_settled = False
-        self._visible_at_s = asyncio.get_running_loop().time() + INVISIBLE_S
-
-    @property
-    def is_dropped(self) -> bool:
-        """Whether nothing of it is begun any more."""
-        return self._loop.is_stopped
-
-    def hand_out(self, stored: StoredMessage) -> ReceivedMessage | None:
-        """Give it, unless others may have it soon: it comes again."""
-        if asyncio.get_running_loop().time() > self._visible_at_s - LATE_S:
-            self._is_settled = True
-            self._loop.settled(self)
-            return None
-        queue = MessageQueue(stored.topic, self.receipt.handle.split(" ")[5], stored.queue_id)
-        return ReceivedMessage(stored, queue, self, topic=self._member.session.config.unwrap(stored.topic))
-
-    async def ack(self, message: ReceivedMessage) -> None:
-        """Settle it as handled."""
-        self.finish(message.queue_offset)
-
-    async def retry(self, message: ReceivedMessage, delay_level: int | None) -> None:  # noqa: ARG002 -- this one
-        """Settle it as failed.
-
-        Raises:
-            ValueError: No such delay level.
-        """
-        backoff.checked_delay_level(delay_level)
-        if not self._is_settled:
-            self._is_settled = True
-            await self._loop.hide(self, delay_level)
-            self._loop.settled(self)
-
-    def put_back(self, offset: int) -> None:
-        """Nothing to do: it comes to others when its time is over."""
-
-    def finish(self, offset: int) -> None:  # noqa: ARG002 -- this one
-        """Settle it as handled."""
-        if not self._is_settled:
-            self._is_settled = True
-            self._loop.finished(self)
 
 
 def _wall_ms() -> int:

@@ -21,7 +21,11 @@ _NORMAL: Final = "0"
 _RETRY: Final = "1"
 _RETRY_V2: Final = "2"
 _HANDLE: Final = re.compile(
-    r"-?[0-9]{1,19} [0-9]{1,19} [0-9]{1,19} [0-9]{1,9} (?P<flag>[0-9]) [^ ]+ (?P<queue>[0-9]{1,9}) (?P<offset>[0-9]{1,19})( .*)?"
+    r"(?P<start>-?[0-9]{1,19}) (?P<popped>[0-9]{1,19}) (?P<invisible>[0-9]{1,19}) (?P<revive>[0-9]{1,9}) (?P<flag>[0-9]) "
+    r"(?P<broker>[^ ]+) (?P<queue>[0-9]{1,9}) (?P<offset>[0-9]{1,19})( .*)?"
+)
+_ORDER_COUNT: Final = re.compile(
+    r"[0-9] (?:(?P<queue>[0-9]{1,9})|qo(?P<of>[0-9]{1,9})%(?P<offset>[0-9]{1,19})) (?P<count>[0-9]{1,9})"
 )
 _DELAYS_S: Final = (10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
 """Until a failed message is visible again, by its failures before (Java: popDelayLevel)."""
@@ -29,14 +33,31 @@ _LEVELS_S: Final = (1, 5, *_DELAYS_S)
 """The delay levels of an ordinary broker."""
 
 
+class Handle(NamedTuple):
+    """A receipt handle as its parts."""
+
+    start_offset: int
+    pop_time: int
+    invisible_time: int
+    revive_queue_id: int
+    flag: str
+    broker_name: str
+    queue_id: int
+    offset: int
+
+
 class Receipt(NamedTuple):
     """What an acknowledgement has to name.
 
     Attributes:
         topic: Where the message was popped from: its own topic, or the group's retry topic of it.
+        base_topic: Its own topic.
+        broker_name: Who gave it.
     """
 
     topic: str
+    base_topic: str
+    broker_name: str
     queue_id: int
     offset: int
     handle: str
@@ -52,12 +73,44 @@ def receipt_of(stored: StoredMessage, answer: PopMessageResponseHeader, broker_n
     """
     carried = stored.properties.get(POP_CK)
     handle = carried or _made_handle(stored, answer, broker_name)
-    fields = _HANDLE.fullmatch(handle)
+    fields = handle_of(handle)
+    popped_from = _popped_from(stored.topic, fields.flag, group)
+    return Receipt(popped_from, stored.topic, fields.broker_name, fields.queue_id, fields.offset, handle)
+
+
+def handle_of(text: str) -> Handle:
+    """Read a receipt handle.
+
+    Raises:
+        MalformedBodyError: It is none.
+    """
+    fields = _HANDLE.fullmatch(text)
     if fields is None:
-        raise MalformedBodyError(f"{handle!r} is no receipt handle")
-    return Receipt(
-        _popped_from(stored.topic, fields["flag"], group), int(fields["queue"]), int(fields["offset"]), handle
+        raise MalformedBodyError(f"{text!r} is no receipt handle")
+    return Handle(
+        start_offset=int(fields["start"]),
+        pop_time=int(fields["popped"]),
+        invisible_time=int(fields["invisible"]),
+        revive_queue_id=int(fields["revive"]),
+        flag=fields["flag"],
+        broker_name=fields["broker"],
+        queue_id=int(fields["queue"]),
+        offset=int(fields["offset"]),
     )
+
+
+def order_counts(text: str | None) -> Mapping[tuple[int, int | None], int]:
+    """Read how often messages of orderly pops failed, by queue, and by queue and offset (Java: orderCountInfo).
+
+    What is no such text is passed over: the count begins anew then.
+    """
+    found: dict[tuple[int, int | None], int] = {}
+    for part in (text or "").split(";"):
+        fields = _ORDER_COUNT.fullmatch(part)
+        if fields is not None:
+            offset = None if fields["offset"] is None else int(fields["offset"])
+            found[int(fields["of"] or fields["queue"]), offset] = int(fields["count"])
+    return found
 
 
 def start_offsets(text: str | None) -> Mapping[tuple[str, int], int]:

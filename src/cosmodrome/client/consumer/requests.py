@@ -18,6 +18,7 @@ from cosmodrome.protocol.bodies.consumers import ConsumerConnection, GetConsumer
 from cosmodrome.protocol.bodies.heartbeat import CheckClientRequestBody
 from cosmodrome.protocol.bodies.locks import LockBatchRequestBody, LockBatchResponseBody
 from cosmodrome.protocol.bodies.pop import (
+    BatchAckMessageRequestBody,
     MessageQueueAssignment,
     QueryAssignmentRequestBody,
     QueryAssignmentResponseBody,
@@ -247,6 +248,14 @@ class ConsumerRequests:
             offset=receipt.offset,
         )
         await self._requests.ask(address, BrokerRequestCode.ACK_MESSAGE, header)
+
+    async def acknowledge_all(self, address: str, body: BatchAckMessageRequestBody) -> None:
+        """Say that many popped messages of a broker are done (5.1).
+
+        Raises:
+            NotSupportedError: The broker is older.
+        """
+        await self._requests.ask(address, BrokerRequestCode.BATCH_ACK_MESSAGE, None, encode_body(body))
 
     async def change_invisible_time(self, address: str, receipt: Receipt, invisible_ms: int) -> None:
         """Hide a popped message for another time from now on (5.x)."""

@@ -46,6 +46,7 @@ class ConsumerSettings:
         orderly_pause_s: Between the tries of a message in order.
         start_timeout_s: For `start`, all of it.
         offset_folder: Where broadcasting consumers keep their offsets; None is ~/.rocketmq_offsets.
+        trace: Send traces of each message: True to RMQ_SYS_TRACE_TOPIC, a text to a topic of that name.
     """
 
     consume_from: Literal["first", "last"] | dt.datetime = "last"
@@ -66,11 +67,14 @@ class ConsumerSettings:
     orderly_pause_s: float = 1.0
     start_timeout_s: float = 30.0
     offset_folder: str | Path | None = None
+    trace: bool | str = False
 
     def __post_init__(self) -> None:
         start_rule(self.consume_from)
-        if self.pop and (self.orderly or self.broadcasting):
-            raise ConfigError("pop goes neither with orderly nor with broadcasting.", keys=("pop",))
+        if self.pop and self.broadcasting:
+            raise ConfigError("pop does not go with broadcasting: brokers share messages out.", keys=("pop",))
+        if isinstance(self.trace, str):
+            check_topic(self.trace)
         _check_range("max_reconsume_times", self.max_reconsume_times, -1, 2**31 - 1)
         _check_range("concurrency", self.concurrency, 1, 10_000)
         _check_range("batch_messages", self.batch_messages, 1, 1024)
@@ -112,6 +116,7 @@ class ConsumerOptions(ClientOptions, total=False):
     orderly_pause_s: float
     start_timeout_s: float
     offset_folder: str | Path | None
+    trace: bool | str
 
 
 _OWN: Final = frozenset(ConsumerSettings.__dataclass_fields__)

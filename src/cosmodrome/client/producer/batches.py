@@ -38,7 +38,7 @@ def prepared_batch(preparer: Preparer, messages: Sequence[Message] | Batch, max_
     head = batch.messages[0]
     wait = f"WAIT\x01{'true' if head.wait_for_store else 'false'}\x02"
     topic = preparer.wire_topic(head.topic)
-    return Outgoing(topic, encode_batch(entries), wait, ",".join(ids), 0, 0, is_batch=True)
+    return Outgoing(encode_batch(entries), wait, 0, 0, topic, ",".join(ids), is_batch=True)
 
 
 def split(preparer: Preparer, messages: Sequence[Message], max_bytes: int) -> list[Batch]:

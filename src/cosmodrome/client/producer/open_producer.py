@@ -5,15 +5,17 @@ Must not know: the public calls (producer.py); how a send is tried (sending.py).
 """
 
 import asyncio
-import dataclasses
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
 import msgspec
 
 from cosmodrome.client.message import Message, MessageQueue, SendResult
+from cosmodrome.client.observing import ObservedSend, Observers
+from cosmodrome.client.producer.batches import Batch, prepared_batch
 from cosmodrome.client.producer.deadlines import Deadlines
 from cosmodrome.client.producer.outgoing import MessageIds, Outgoing, Preparer
 from cosmodrome.client.producer.pending import Pending
@@ -21,12 +23,14 @@ from cosmodrome.client.producer.queue_choice import queue_of_key
 from cosmodrome.client.producer.request_reply import REPLY_TOPIC_END, Requests
 from cosmodrome.client.producer.sending import Job, Sender
 from cosmodrome.client.producer.settings import ProducerSettings
-from cosmodrome.client.producer.trace import NORMAL, TRACE_GROUP, Sent, Tracer, ended_trace, sent_traces
+from cosmodrome.client.producer.trace import DELAYED, NORMAL, Sent, ended_trace, sent_traces
+from cosmodrome.client.producer.trace_sending import TraceSending
 from cosmodrome.client.producer.transactions import Check, Ended, Transactions
 from cosmodrome.client.session import ClientSession, local_ip
-from cosmodrome.errors import ClientClosedError
+from cosmodrome.errors import ClientClosedError, MessageError
 from cosmodrome.protocol.headers.replies import ReplyMessageRequestHeader
 from cosmodrome.protocol.headers.transactions import CheckTransactionStateRequestHeader
+from cosmodrome.protocol.messages.properties import MAX_PROPERTIES_BYTES
 from cosmodrome.protocol.messages.record import StoredMessage
 from cosmodrome.transport.daemon_thread import in_daemon_thread
 
@@ -34,6 +38,9 @@ THREAD_BYTES: Final = 128 * 1024
 """Bodies from this size on are compressed in a thread: it would hold up the loop."""
 LAST_TURN_S: Final = 1.0
 """How long an end that should come at once is waited for."""
+
+BROKERS_BYTES: Final = 1024
+"""Of a message's properties, left free of what observers add: brokers add some too."""
 
 QueueChoice = MessageQueue | Callable[[tuple[MessageQueue, ...]], MessageQueue] | None
 """A queue, or what chooses one of the queues of the topic; neither is ever changed, and then there is one try."""
@@ -46,7 +53,7 @@ class OpenProducer:
         self.settings = settings
         self.loop = asyncio.get_running_loop()
         self.session = session
-        ip = settings.client_ip or local_ip(settings.name_servers[0].host)
+        ip = settings.client_ip or local_ip(settings.towards)
         self.preparer = Preparer(settings, MessageIds(ip))
         self.deadlines = Deadlines()
         self.pending = Pending(
@@ -57,7 +64,11 @@ class OpenProducer:
         self.transactions = (
             None if check is None else Transactions(session, settings.wire_group, check, self._transaction_ended)
         )
-        self.tracer = None if settings.trace_topic is None else self._started_tracer(settings.trace_topic)
+        topic = settings.trace_topic
+        self.traces = None if topic is None else TraceSending(settings, session, self.deadlines, topic)
+        self.tracer = None if self.traces is None else self.traces.tracer
+        self.observers = Observers(settings.observers, settings.group, session.client_id)
+        self.is_observed = bool(self.observers)
         self.is_plain = self.tracer is None and not settings.namespace
         """Whether the result of a send is what the broker said, and nobody else is told."""
         session.add_producer(settings.wire_group, self)
@@ -74,9 +85,38 @@ class OpenProducer:
         room = self.pending.room(size, deadline_s)
         try:
             await room
-        except asyncio.CancelledError:
+        except BaseException:
             self.pending.gave_up(room, size)
             raise
+
+    async def send_observed(self, message: Message, queue: QueueChoice, timeout_s: float | None) -> SendResult:
+        """Send a message, and tell the observers."""
+        with self.observers.sending("send", (message,)) as send:
+            outgoing = self.prepared(message, send)
+            await self.compress(outgoing)
+            kind = DELAYED if message.is_delayed else NORMAL
+            job = self.job(outgoing, message.sharding_key, queue, timeout_s)
+            send.result = await self.send_prepared(job, send.messages, kind)
+            return send.result
+
+    def prepared(self, message: Message, send: ObservedSend, extra: Mapping[str, str] | None = None) -> Outgoing:
+        """Prepare the one message of a send, with what observers added to it as far as there is room for it."""
+        if send.messages != (message,):
+            with contextlib.suppress(MessageError):
+                outgoing = self.preparer.prepared(send.messages[0], extra or {})
+                if len(outgoing.properties.encode()) <= MAX_PROPERTIES_BYTES - BROKERS_BYTES:
+                    return outgoing
+            send.messages = (message,)
+        return self.preparer.prepared(message, extra or {})
+
+    def prepared_batch(self, batch: Batch, send: ObservedSend) -> Outgoing:
+        """Prepare a batch, with what observers added as far as there is room for it."""
+        limit = self.settings.max_message_bytes
+        try:
+            return prepared_batch(self.preparer, Batch(batch.first, send.messages), limit)
+        except MessageError:
+            send.messages = batch.messages
+            return prepared_batch(self.preparer, batch, limit)
 
     async def send_prepared(self, job: Job, messages: tuple[Message, ...], kind: int = NORMAL) -> SendResult:
         """Send a request that is ready, made of these messages; `kind` is what traces say of it."""
@@ -135,32 +175,10 @@ class OpenProducer:
             await self.pending.wait_idle(LAST_TURN_S)
         self.sender.close()
         self.requests.fail(ClientClosedError("the producer was closed before the reply came", is_outcome_unknown=True))
-        if self.tracer is not None:
-            await self._last_traces(self.tracer, max(LAST_TURN_S, deadline_s - self.loop.time()))
+        if self.traces is not None:
+            await self.traces.close(max(LAST_TURN_S, deadline_s - self.loop.time()))
         self.deadlines.close()
         await self.session.remove_producer(self.settings.wire_group, self)
-
-    def _started_tracer(self, topic: str) -> Tracer:
-        settings = dataclasses.replace(self.settings, group=TRACE_GROUP, trace=False, namespace="")
-        preparer = Preparer(settings, MessageIds(settings.client_ip or "127.0.0.1"))
-        self._trace_sender = sender = Sender(settings, self.session, self.deadlines)
-
-        async def send(message: Message) -> SendResult:
-            outgoing = preparer.prepared(message)
-            return await sender.send(Job(outgoing, self.loop.time() + settings.send_timeout_s, settings.send_timeout_s))
-
-        tracer = Tracer(send, topic)
-        self._trace_run = self.session.spawn(tracer.run(), "traces")
-        return tracer
-
-    async def _last_traces(self, tracer: Tracer, limit_s: float) -> None:
-        tracer.finish()
-        await asyncio.wait({self._trace_run}, timeout=limit_s)
-        self._trace_sender.close()
-        if not self._trace_run.done():
-            self._trace_run.cancel()
-            await asyncio.wait({self._trace_run})
-        tracer.give_up()
 
     async def send_traced(self, job: Job, messages: tuple[Message, ...], kind: int) -> SendResult:
         """Send, and have it traced if that is set; the result has the topic's name as users know it."""
@@ -193,6 +211,7 @@ class OpenProducer:
 
 def pin(job: Job, queue: QueueChoice, key: str | None) -> None:
     """Fix the queue of a send, if it is given or follows from a key."""
+    job.is_pinned = queue is not None or key is not None
     if isinstance(queue, MessageQueue):
         job.queue = queue
     elif queue is not None:

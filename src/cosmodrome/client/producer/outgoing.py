@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
-import msgspec
-
 from cosmodrome.client.message import Message
 from cosmodrome.client.producer.settings import COMPRESSIONS, ProducerSettings
 from cosmodrome.protocol.messages import checks
@@ -20,6 +18,7 @@ from cosmodrome.protocol.messages import properties as names
 from cosmodrome.protocol.messages.compression import compress
 from cosmodrome.protocol.messages.ids import UniqueIds
 from cosmodrome.protocol.messages.sys_flag import compressed
+from cosmodrome.protocol.send_template import Content
 
 SURELY_FITS: Final = names.MAX_PROPERTIES_BYTES // 4
 """Characters that have no more bytes than properties may have, whatever they are."""
@@ -29,22 +28,17 @@ _FIRST_DAY: Final = 1
 _REMEMBERED_TOPICS: Final = 10_000
 
 
-class Outgoing(msgspec.Struct, gc=False):
+class Outgoing(Content, gc=False):
     """One request to be sent: a message, or a batch of them. The same in every try.
 
     Attributes:
         topic: As it travels.
-        properties: The text.
         msg_id: The id, of a batch all of them with commas.
         is_reply: Whether it goes to a requester, past the queues.
     """
 
     topic: str
-    body: bytes
-    properties: str
     msg_id: str
-    sys_flag: int = 0
-    flag: int = 0
     is_batch: bool = False
     is_reply: bool = False
 
@@ -83,7 +77,8 @@ class Preparer:
         self._level = settings.compression_level
         self._wrap = settings.wrap if settings.namespace else None
         self._topics: dict[str, str] = {}
-        self._instance = f"{names.INSTANCE_ID}\x01{settings.namespace}\x02" if settings.namespace else ""
+        instance = f"{names.INSTANCE_ID}\x01{settings.namespace}\x02" if settings.namespace else ""
+        self._wait, self._no_wait = f"WAIT\x01true\x02{instance}", f"WAIT\x01false\x02{instance}"
 
     def prepared(self, message: Message, extra: Mapping[str, str] | None = None) -> Outgoing:
         """Check a message and make its request, with more properties if given; the body is not compressed yet.
@@ -100,7 +95,7 @@ class Preparer:
         text, msg_id = self.properties_of(message, extra)
         if len(text) > SURELY_FITS:
             checks.check_properties_length(text)
-        return Outgoing(checked, body, text, msg_id, 0, message.flag)
+        return Outgoing(body, text, 0, message.flag, checked, msg_id)
 
     def wire_topic(self, topic: str) -> str:
         """Give the name of a topic as it travels.
@@ -118,14 +113,14 @@ class Preparer:
     def properties_of(self, message: Message, extra: Mapping[str, str] | None = None) -> tuple[str, str]:
         """Give the properties text of a message, and its id. All texts were checked when the message was made."""
         msg_id = message.msg_id or self._ids.next(time.time_ns() // 1_000_000)
-        text = f"UNIQ_KEY\x01{msg_id}\x02WAIT\x01{'true' if message.wait_for_store else 'false'}\x02{self._instance}"
+        text = f"UNIQ_KEY\x01{msg_id}\x02{self._wait if message.wait_for_store else self._no_wait}"
         if message.tag is not None:
             text += f"TAGS\x01{message.tag}\x02"
         if message.keys:
             text += f"KEYS\x01{' '.join(message.keys)}\x02"
         if message.sharding_key is not None:
             text += f"__SHARDINGKEY\x01{message.sharding_key}\x02"
-        if message.is_delayed:
+        if message.delay_level or message.delay is not None or message.deliver_at is not None:
             text += "{}\x01{}\x02".format(*message.delay_property() or ())
         if message.properties:
             text += "".join([f"{name}\x01{value}\x02" for name, value in message.properties.items()])

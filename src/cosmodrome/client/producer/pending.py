@@ -5,7 +5,7 @@ Must not know: what is sent.
 """
 
 import asyncio
-from collections import deque
+from collections import OrderedDict
 from typing import NamedTuple
 
 from cosmodrome.client.producer.deadlines import Deadlines
@@ -15,7 +15,6 @@ Room = asyncio.Future[None]
 
 
 class _Waiting(NamedTuple):
-    room: Room
     size: int
     ticket: int
 
@@ -31,21 +30,21 @@ class Pending:
         self._max_bytes = max_bytes
         self._deadlines = deadlines
         self._waits = waits
-        # Who gave up stays in it, done, until it is his turn: taking him out of the middle costs more.
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: OrderedDict[Room, _Waiting] = OrderedDict()
         self._idle: asyncio.Future[None] | None = None
         self._closed = False
 
     def enter(self, size: int) -> bool:
         """Begin a send if there is room and nobody waits for it; one that is larger than all room enters alone."""
-        if self._waiting or self._closed or not self._has_room(size):
+        held = self.bytes + size
+        if self._waiting or self._closed or self.count >= self._max_count or (held > self._max_bytes and self.count):
             return False
         self.count += 1
-        self.bytes += size
+        self.bytes = held
         return True
 
     def room(self, size: int, deadline_s: float) -> Room:
-        """Give what is done when a send may begin, and has begun; if that is cancelled, call `gave_up`.
+        """Give what is done when a send may begin, and has begun; whoever gets an error instead calls `gave_up`.
 
         It ends with PendingLimitError at the deadline, and with ClientClosedError when the producer is closed.
 
@@ -58,13 +57,16 @@ class Pending:
         if not self._waits and not self._has_room(size):
             raise self._full("and more do not wait")
         room: Room = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(room, size, self._deadlines.add(room, deadline_s, self._late)))
+        self._waiting[room] = _Waiting(size, self._deadlines.add(room, deadline_s, self._late))
         self._admit()
         return room
 
     def gave_up(self, room: Room, size: int) -> None:
-        """Take note of one that was cancelled while it waited: it may have been let in at that very moment."""
-        if not room.cancelled() and room.exception() is None:
+        """Forget one that waited in vain; one that was cancelled may have been let in at that very moment."""
+        waiting = self._waiting.pop(room, None)
+        if waiting is not None:
+            self._deadlines.remove(waiting.ticket)
+        if room.done() and not room.cancelled() and room.exception() is None:
             self.leave(size)
 
     def leave(self, size: int) -> None:
@@ -80,7 +82,7 @@ class Pending:
         """Wait until nothing is open; tell whether that came in time. Nobody enters any more."""
         self._closed = True
         while self._waiting:
-            room, _, ticket = self._waiting.popleft()
+            room, (_, ticket) = self._waiting.popitem(last=False)
             self._deadlines.remove(ticket)
             if not room.done():
                 room.set_exception(ClientClosedError("the producer was closed before this message was sent"))
@@ -95,8 +97,12 @@ class Pending:
 
     def _admit(self) -> None:
         waiting = self._waiting
-        while waiting and (waiting[0].room.done() or self._has_room(waiting[0].size)):
-            room, size, ticket = waiting.popleft()
+        while waiting:
+            room = next(iter(waiting))
+            size, ticket = waiting[room]
+            if not (room.done() or self._has_room(size)):
+                return
+            del waiting[room]
             self._deadlines.remove(ticket)
             if not room.done():
                 self.count += 1

@@ -13,7 +13,7 @@ from typing import Any, Self, Unpack
 
 from cosmodrome.client.config import ClientConfig
 from cosmodrome.client.message import Message, MessageQueue, ReceivedMessage, SendResult
-from cosmodrome.client.producer.batches import Batch, prepared_batch, split
+from cosmodrome.client.producer.batches import Batch, split
 from cosmodrome.client.producer.open_producer import OpenProducer, QueueChoice, pin
 from cosmodrome.client.producer.outgoing import OVERHEAD_BYTES
 from cosmodrome.client.producer.request_reply import reply_address, request_properties
@@ -22,9 +22,10 @@ from cosmodrome.client.producer.settings import ProducerOptions, ProducerSetting
 from cosmodrome.client.producer.trace import DELAYED, HALF, NORMAL
 from cosmodrome.client.producer.transactions import Check, Execute, TransactionResult
 from cosmodrome.client.session import ClientSession
-from cosmodrome.errors import ClientClosedError, ConfigError, ConnectError
+from cosmodrome.errors import ClientClosedError, ConfigError, ConnectError, RemotingError
 from cosmodrome.protocol.headers.replies import RecallMessageRequestHeader
 from cosmodrome.protocol.messages.sys_flag import TransactionType
+from cosmodrome.protocol.send_answer import SendAnswer
 
 
 class Producer:
@@ -117,7 +118,7 @@ class Producer:
         tracer = None if self._open is None else self._open.tracer
         return 0 if tracer is None else tracer.dropped
 
-    async def send(self, message: Message, *, queue: QueueChoice = None, timeout: float | None = None) -> SendResult:  # noqa: ASYNC109 -- one budget for all tries, spent below
+    async def send(self, message: Message, *, queue: QueueChoice = None, timeout: float | None = None) -> SendResult:  # noqa: ASYNC109, C901 -- one budget for all tries, spent below; one function, as said below
         """Send a message, and give where it is stored.
 
         A message with a sharding key goes to the queue of its key. Without a key and a `queue` the queues take turns,
@@ -144,17 +145,14 @@ class Producer:
         loop = opened.loop
         if asyncio.get_running_loop() is not loop:
             opened.check_loop()
+        if opened.is_observed:
+            return await opened.send_observed(message, queue, timeout)
         whole_s = self.settings.send_timeout_s if timeout is None else timeout
         deadline_s = loop.time() + whole_s
         pending = opened.pending
         size = len(message.body) + OVERHEAD_BYTES
         if not pending.enter(size):
-            room = pending.room(size, deadline_s)
-            try:
-                await room
-            except asyncio.CancelledError:
-                pending.gave_up(room, size)
-                raise
+            await opened.enter(size, deadline_s)
         try:
             outgoing = opened.preparer.prepared(message)
             if len(outgoing.body) >= opened.preparer.compress_over_bytes:
@@ -163,7 +161,20 @@ class Producer:
             if queue is not None or message.sharding_key is not None:
                 pin(job, queue, message.sharding_key)
             if opened.is_plain:
-                return await opened.sender.send(job)
+                sender = opened.sender
+                waiter = sender.begin(job)
+                if waiter is not None:
+                    try:
+                        answer = await waiter
+                    except asyncio.CancelledError as error:
+                        sender.cancelled(job, error)
+                        raise
+                    except RemotingError:
+                        pass  # `send` meets it again
+                    else:
+                        if answer.__class__ is SendAnswer:
+                            return sender.result(job, answer.ext_fields)
+                return await sender.send(job, waiter)
             return await opened.send_traced(job, (message,), DELAYED if message.is_delayed else NORMAL)
         finally:
             pending.leave(size)
@@ -184,10 +195,11 @@ class Producer:
             ClientClosedError: The producer is closed.
         """
         opened = self._opened()
-        outgoing = opened.preparer.prepared(message)
-        await opened.compress(outgoing)
-        await opened.sender.send_oneway(opened.job(outgoing, message.sharding_key, queue, timeout))
-        return outgoing.msg_id
+        with opened.observers.sending("send_oneway", (message,)) as send:
+            outgoing = opened.prepared(message, send)
+            await opened.compress(outgoing)
+            await opened.sender.send_oneway(opened.job(outgoing, message.sharding_key, queue, timeout))
+            return outgoing.msg_id
 
     async def send_batch(
         self,
@@ -204,8 +216,11 @@ class Producer:
         """
         opened = self._opened()
         batch = messages if isinstance(messages, Batch) else Batch(0, tuple(messages))
-        outgoing = prepared_batch(opened.preparer, batch, self.settings.max_message_bytes)
-        return await opened.send_prepared(opened.job(outgoing, None, queue, timeout), batch.messages)
+        with opened.observers.sending("send_batch", batch.messages) as send:
+            outgoing = opened.prepared_batch(batch, send)
+            job = opened.job(outgoing, None, queue, timeout)
+            send.result = await opened.send_prepared(job, send.messages)
+            return send.result
 
     def split_batch(self, messages: Sequence[Message]) -> list[Batch]:
         """Cut messages, in their order, into batches that `send_batch` takes.
@@ -236,11 +251,12 @@ class Producer:
         opened = self._opened()
         if opened.transactions is None:
             raise ValueError("a producer of transactions needs check_transaction")
-        outgoing = opened.preparer.prepared(message, opened.transactions.half_properties(message))
-        await opened.compress(outgoing)
-        outgoing.sys_flag |= TransactionType.PREPARED
-        job = opened.job(outgoing, message.sharding_key, None, timeout)
-        result = await opened.send_prepared(job, (message,), HALF)
+        with opened.observers.sending("send_transaction", (message,)) as send:
+            outgoing = opened.prepared(message, send, opened.transactions.half_properties(message))
+            await opened.compress(outgoing)
+            outgoing.sys_flag |= TransactionType.PREPARED
+            job = opened.job(outgoing, message.sharding_key, None, timeout)
+            send.result = result = await opened.send_prepared(job, send.messages, HALF)
         return await opened.transactions.execute(message, result, execute)
 
     async def request(self, message: Message, *, timeout: float | None = None) -> ReceivedMessage:  # noqa: ASYNC109 -- as send
@@ -256,11 +272,13 @@ class Producer:
         correlation_id = opened.requests.expect()
         try:
             extra = request_properties(correlation_id, self._session.client_id, whole_s)
-            outgoing = opened.preparer.prepared(message, extra)
-            await opened.compress(outgoing)
-            await opened.announce(outgoing.topic, whole_s)
-            left_s = deadline_s - opened.loop.time()
-            await opened.send_prepared(opened.job(outgoing, message.sharding_key, None, left_s), (message,))
+            with opened.observers.sending("request", (message,)) as send:
+                outgoing = opened.prepared(message, send, extra)
+                await opened.compress(outgoing)
+                await opened.announce(outgoing.topic, whole_s)
+                left_s = deadline_s - opened.loop.time()
+                job = opened.job(outgoing, message.sharding_key, None, left_s)
+                send.result = await opened.send_prepared(job, send.messages)
             return await opened.requests.reply(correlation_id, deadline_s - opened.loop.time(), whole_s)
         finally:
             opened.requests.forget(correlation_id)
@@ -275,9 +293,11 @@ class Producer:
         opened = self._opened()
         topic, extra = reply_address(request)
         message = Message(topic=topic, body=body)
-        outgoing = opened.preparer.prepared(message, extra)
-        outgoing.is_reply = True
-        return await opened.send_prepared(opened.job(outgoing, None, None, timeout), (message,))
+        with opened.observers.sending("reply", (message,)) as send:
+            outgoing = opened.prepared(message, send, extra)
+            outgoing.is_reply = True
+            send.result = await opened.send_prepared(opened.job(outgoing, None, None, timeout), send.messages)
+            return send.result
 
     async def recall(self, topic: str, recall_handle: str) -> str:
         """Take back a timer message that was not delivered yet (brokers from 5.3 on), and give its id.

@@ -5,6 +5,7 @@ Owns: queues of a topic with the addresses of their brokers, made of its route o
 Must not know: how a request is sent, or tried again.
 """
 
+import itertools
 import secrets
 from collections.abc import Mapping
 from typing import Final
@@ -17,8 +18,24 @@ from cosmodrome.protocol.bodies.message_queue import MessageQueue
 from cosmodrome.protocol.bodies.route import MASTER_ID, TopicRouteData
 from cosmodrome.protocol.headers.send import SendMessageRequestHeader
 from cosmodrome.protocol.send_template import SendTemplate
+from cosmodrome.transport.channel import Channel
 
 _CURSOR_BITS: Final = 31
+
+
+class Broker:
+    """A broker of a plan: the address of its master, and the templates of requests to it.
+
+    `templates` are those of single messages and of batches; None until the first send.
+    """
+
+    __slots__ = ("address", "channel", "name", "templates")
+
+    def __init__(self, name: str, address: str) -> None:
+        self.channel: Channel | None = None
+        self.name = name
+        self.address = address
+        self.templates: list[SendTemplate | None] = [None, None]
 
 
 class Plan:
@@ -27,11 +44,12 @@ class Plan:
     Attributes:
         queues: Those that may be written to; at least one.
         addresses: Broker name → address of its master.
+        brokers: The same brokers by their names.
         has_choice: Whether there is more than one broker.
         is_borrowed: Whether the topic does not exist yet, and the queues are those that it would get.
     """
 
-    __slots__ = ("addresses", "cursor", "has_choice", "is_borrowed", "queues", "templates")
+    __slots__ = ("addresses", "brokers", "cursor", "has_choice", "is_borrowed", "next_queue", "queues")
 
     def __init__(self, queues: tuple[MessageQueue, ...], addresses: Mapping[str, str], *, is_borrowed: bool) -> None:
         self.queues = queues
@@ -39,7 +57,9 @@ class Plan:
         self.has_choice = len({queue.broker_name for queue in queues}) > 1
         self.is_borrowed = is_borrowed
         self.cursor = QueueCursor(secrets.randbits(_CURSOR_BITS))
-        self.templates: dict[tuple[str, bool], SendTemplate] = {}
+        start = secrets.randbelow(len(queues) or 1)
+        self.next_queue = itertools.cycle(queues[start:] + queues[:start]).__next__
+        self.brokers = {name: Broker(name, address) for name, address in addresses.items()}
 
 
 class Publishing:
@@ -80,10 +100,9 @@ class Publishing:
             raise NoRouteError(topic, "no broker that can be reached lets it be written")
         return self._plans.setdefault(topic, made)
 
-    def template(self, plan: Plan, topic: str, broker_name: str, *, is_batch: bool) -> SendTemplate:
+    def template(self, broker: Broker, topic: str, *, is_batch: bool) -> SendTemplate:
         """Give the template of requests to a broker."""
-        key = (broker_name, is_batch)
-        template = plan.templates.get(key)
+        template = broker.templates[is_batch]
         if template is None:
             header = SendMessageRequestHeader(
                 producer_group=self._settings.wire_group,
@@ -91,9 +110,9 @@ class Publishing:
                 default_topic=self._settings.create_topic,
                 default_topic_queue_nums=self._settings.create_topic_queues,
                 batch=is_batch,
-                broker_name=broker_name,
+                broker_name=broker.name,
             )
-            template = plan.templates[key] = SendTemplate(header, signer=self._settings.credentials)
+            template = broker.templates[is_batch] = SendTemplate(header, signer=self._settings.credentials)
         return template
 
     async def _template_route(self, topic: str) -> TopicRoute:

@@ -16,7 +16,7 @@ from cosmodrome.client.producer.deadlines import Deadlines
 from cosmodrome.client.producer.fault_tolerance import LatencyTable
 from cosmodrome.client.producer.flights import Flights
 from cosmodrome.client.producer.outgoing import Outgoing
-from cosmodrome.client.producer.publishing import Plan, Publishing
+from cosmodrome.client.producer.publishing import Broker, Plan, Publishing
 from cosmodrome.client.producer.retry import ACCEPTED, is_passing
 from cosmodrome.client.producer.settings import ProducerSettings
 from cosmodrome.client.requests import refusal
@@ -35,16 +35,18 @@ from cosmodrome.errors import (
 from cosmodrome.protocol.bodies.message_queue import MessageQueue
 from cosmodrome.protocol.codes import BrokerRequestCode, ResponseCode
 from cosmodrome.protocol.command import RemotingCommand, encode_command
-from cosmodrome.protocol.send_template import MessageFields, SendTemplate
+from cosmodrome.protocol.send_answer import SendAnswer, StoredFields, stored_fields
+from cosmodrome.protocol.send_template import SendTemplate
 from cosmodrome.transport.channel import Channel, Waiter
 
 _STATUS: Final = {int(status.value): status for status in SendStatus}
 _NAP_S: Final = 0.05
 """Between two tries at the only broker that there is."""
+_NOWHERE: Final = MessageQueue("", "", -1)
 
 
 class Job(msgspec.Struct):
-    """One send under way. `brokers` are those that were tried, in order; `opaque` and `sent_s` are the last try's.
+    """One send under way. `brokers` are those that were tried, in order.
 
     `failure` is what the last try met. Its trace leads back here, so it is forgotten at the end.
     """
@@ -54,17 +56,20 @@ class Job(msgspec.Struct):
     timeout_s: float
     queue: MessageQueue | None = None
     choose: Callable[[tuple[MessageQueue, ...]], MessageQueue] | None = None
-    brokers: list[str] = []
+    brokers: tuple[str, ...] = ()
     failure: RocketMQError | None = None
-    opaque: int = 0
-    sent_s: float = 0.0
     was_written: bool = False
     """Whether a try may have been stored although no answer says so."""
-
-    @property
-    def is_pinned(self) -> bool:
-        """Whether the queue is not ours to choose: then there is one try."""
-        return self.queue is not None or self.choose is not None
+    is_pinned: bool = False
+    """Whether the queue is not ours to choose: then there is one try."""
+    plan: Plan | None = None
+    """Of the try under way, like what follows; None: its queue is not chosen yet."""
+    target: MessageQueue = _NOWHERE
+    limit_s: float = 0.0
+    channel: Channel | None = None
+    """Where it was written, or None."""
+    opaque: int = 0
+    sent_s: float = 0.0
 
 
 class Sender:
@@ -80,19 +85,31 @@ class Sender:
         self.is_closed = False
         self._deadlines = deadlines
         self._flights = Flights(deadlines)
-        self._waiters: set[Waiter | None] = set()
 
     def close(self) -> None:
         """End everything that is open, with ClientClosedError."""
         self.is_closed = True
         self._flights.close()
-        for waiter in self._waiters:
-            if waiter is not None and not waiter.done():
-                waiter.set_exception(ConnectError("the producer was closed"))
+        self._remoting.abandon(self)
         self.publishing.close()
 
-    async def send(self, job: Job) -> SendResult:
-        """Send until it is accepted.
+    def begin(self, job: Job) -> Waiter | None:
+        """Make a try, and give what its answer will be; None if that has to wait for the route or the connection."""
+        plan = self.publishing.known(job.outgoing.topic)
+        if plan is None:
+            return None
+        broker = plan.brokers.get(self._aimed(job, plan).broker_name)
+        if broker is None:
+            return None
+        channel = broker.channel
+        if channel is None or not channel.is_writable:
+            channel = broker.channel = self._remoting.connected(broker.address)
+            if channel is None:
+                return None
+        return self._written(job, broker, channel)
+
+    async def send(self, job: Job, waiter: Waiter | None = None) -> SendResult:
+        """Send until it is accepted; the first try is the one that `begin` made, if it made one.
 
         Raises:
             SendError: No try brought an answer; SendTimeoutError when the time was over first.
@@ -100,38 +117,68 @@ class Sender:
             NoRouteError: There is no queue to send to.
             ClientClosedError: The producer was closed.
         """
-        topic = job.outgoing.topic
-        tries = 1 if job.is_pinned else 1 + self._settings.retries
-        while True:
-            plan = self.publishing.known(topic) or await self._plan(job)
-            queue = self._chosen(plan, job)
-            job.brokers.append(queue.broker_name)
-            is_last = len(job.brokers) >= tries
-            deadline_s = self._deadline(job, tries) if plan.has_choice and not is_last else job.deadline_s
-            waiter: Waiter | None = None
-            try:
-                channel = self._remoting.connected(plan.addresses.get(queue.broker_name, ""))
-                if channel is None:
-                    channel = await self._channel(plan, queue, deadline_s)
-                waiter = self._written(plan, queue, job, channel, deadline_s)
-                answer = await waiter
-            except RemotingError as error:
-                self._failed(job, queue.broker_name, error, was_written=waiter is not None)
-            except asyncio.CancelledError as error:
-                if channel is not None and waiter is not None:
-                    channel.forget(job.opaque)
-                self._cancelled(job, error, was_written=waiter is not None)
-                raise
-            else:
-                if answer.code == 0 or self._is_enough(answer, is_last=is_last):
-                    return self._accepted(job, plan, queue, answer)
-                self._refused(job, plan.addresses[queue.broker_name], answer, is_only=tries == 1)
-            finally:
-                self._waiters.discard(waiter)
-            if is_last or self._loop.time() >= job.deadline_s:
-                raise self._failure(job)
-            if not plan.has_choice:
-                await self._nap(job)
+        try:
+            while True:
+                try:
+                    if waiter is None:
+                        waiter = await self._begun(job)
+                    answer = await waiter
+                except RemotingError as error:
+                    if job.plan is None:  # no NameServer gives the route: each was asked
+                        raise
+                    self._failed(job, error)
+                else:
+                    if isinstance(answer, SendAnswer):
+                        return self.result(job, answer.ext_fields)
+                    if self._is_enough(job, answer):
+                        return self._accepted(job, answer)
+                    self._refused(job, answer)
+                await self._again(job)
+                waiter = self.begin(job)
+        except asyncio.CancelledError as error:
+            self.cancelled(job, error)
+            raise
+
+    def result(self, job: Job, fields: StoredFields, status: SendStatus = SendStatus.OK) -> SendResult:
+        """Give the result of a send that the broker accepted.
+
+        Raises:
+            UnreadableAnswerError: It does not say where the message is. The message is stored.
+        """
+        queue = job.target
+        job.failure = None
+        if self._latencies is not None:
+            now_s = self._loop.time()
+            self._latencies.record(queue.broker_name, (now_s - job.sent_s) * 1000, now_s * 1000)
+        if job.plan is not None and job.plan.is_borrowed:
+            self._hurry(job.outgoing.topic)
+        try:
+            queue_id, offset = int(fields.queue_id), int(fields.queue_offset)
+        except ValueError as error:
+            raise self._unreadable(job, error) from error
+        if queue_id != queue.queue_id:
+            queue = MessageQueue(queue.topic, queue.broker_name, queue_id)
+        return SendResult(
+            status,
+            job.outgoing.msg_id,
+            fields.msg_id,
+            queue,
+            offset,
+            fields.transaction_id or None,
+            fields.recall_handle or None,
+            len(job.brokers),
+            fields.region or None,
+            fields.trace_on != "false",
+        )
+
+    def cancelled(self, job: Job, error: asyncio.CancelledError) -> None:
+        """Wait for no answer any more, and have the cancellation say that the message may be stored."""
+        if job.channel is not None:
+            job.channel.forget(job.opaque)
+            job.was_written = True
+        if job.was_written:
+            text = f"message {job.outgoing.msg_id} was written to {job.brokers[-1]}: whether it is stored is unknown"
+            error.add_note(text)
 
     async def send_oneway(self, job: Job) -> None:
         """Send once, without an answer; returns when the bytes are handed to the connection.
@@ -142,12 +189,11 @@ class Sender:
             NoRouteError: There is no queue to send to.
         """
         plan = self.publishing.known(job.outgoing.topic) or await self._plan(job)
-        queue = self._chosen(plan, job)
-        channel = await self._channel(plan, queue, job.deadline_s)
-        template = self._template(plan, queue, job.outgoing)
-        outgoing, born_ms = job.outgoing, time.time_ns() // 1_000_000
-        fields = MessageFields(queue.queue_id, outgoing.sys_flag, born_ms, outgoing.flag, outgoing.properties)
-        channel.tell_frame(template.frame(channel.next_opaque(), fields, outgoing.body, is_oneway=True))
+        queue = self._aimed(job, plan)
+        broker, channel = await self._channel(plan, queue, job.deadline_s)
+        template = broker.templates[job.outgoing.is_batch] or self._template(broker, job.outgoing)
+        born_ms = time.time_ns() // 1_000_000
+        channel.tell_frame(template.frame(channel.next_opaque(), queue.queue_id, born_ms, job.outgoing, is_oneway=True))
 
     async def queues(self, topic: str, timeout_s: float) -> tuple[MessageQueue, ...]:
         """Give the queues of a topic.
@@ -176,17 +222,26 @@ class Sender:
             raise
         return plan
 
-    def _chosen(self, plan: Plan, job: Job) -> MessageQueue:
-        if not (job.brokers or job.is_pinned or self._latencies is not None):
-            return plan.cursor.next_queue(plan.queues)
+    def _aimed(self, job: Job, plan: Plan) -> MessageQueue:
+        """Choose where the next try goes, and how long it may take."""
+        if job.brokers or job.is_pinned or self._latencies is not None:
+            queue = self._chosen(job, plan)
+        else:
+            queue = plan.next_queue()
+        job.plan = plan
+        job.target = queue
+        job.brokers += (queue.broker_name,)
+        job.limit_s = self._limit(job) if plan.has_choice else job.deadline_s
+        return queue
+
+    def _chosen(self, job: Job, plan: Plan) -> MessageQueue:
         if job.queue is not None:
             return job.queue
         if job.choose is not None:
             return job.choose(plan.queues)
-        last = job.brokers[-1] if job.brokers else ""
         if self._latencies is not None:
-            return self._available(plan, self._latencies, last)
-        return plan.cursor.other_queue(plan.queues, last) or plan.queues[0]
+            return self._available(plan, self._latencies, job.brokers[-1] if job.brokers else "")
+        return plan.cursor.other_queue(plan.queues, job.brokers[-1]) or plan.queues[0]
 
     def _available(self, plan: Plan, latencies: LatencyTable, last: str) -> MessageQueue:
         """Give a queue of another broker than the last one: one that is not left alone, else of the least bad one."""
@@ -198,51 +253,63 @@ class Sender:
         best = latencies.least_bad({each.broker_name for each in queues if each.broker_name != last} or {last})
         return cursor.other_queue(queues, "", lambda name: name == best) or cursor.next_queue(queues)
 
-    def _deadline(self, job: Job, tries: int) -> float:
-        """Give until when a try may take that others may follow, at another broker: its share of the time that is left."""
-        now_s = self._loop.time()
-        return now_s + (job.deadline_s - now_s) / (tries - len(job.brokers) + 1)
+    def _tries(self, job: Job) -> int:
+        return 1 if job.is_pinned else 1 + self._settings.retries
 
-    def _written(self, plan: Plan, queue: MessageQueue, job: Job, channel: Channel, deadline_s: float) -> Waiter:
+    def _is_last(self, job: Job) -> bool:
+        return len(job.brokers) >= self._tries(job)
+
+    def _limit(self, job: Job) -> float:
+        """Give until when a try may take: its share of the time that is left, if others may follow at another broker."""
+        left = self._tries(job) - len(job.brokers) + 1
+        if left <= 1:
+            return job.deadline_s
+        now_s = self._loop.time()
+        return now_s + (job.deadline_s - now_s) / left
+
+    async def _begun(self, job: Job) -> Waiter:
+        """Make a try, waiting for what it needs."""
+        plan = job.plan
+        if plan is None:
+            plan = await self._plan(job)
+            self._aimed(job, plan)
+        broker, channel = await self._channel(plan, job.target, job.limit_s)
+        return self._written(job, broker, channel)
+
+    def _written(self, job: Job, broker: Broker, channel: Channel) -> Waiter:
         """Send a try, and give what its answer will be."""
         outgoing = job.outgoing
         opaque = job.opaque = channel.next_opaque()
-        born_ms = time.time_ns() // 1_000_000
-        fields = MessageFields(queue.queue_id, outgoing.sys_flag, born_ms, outgoing.flag, outgoing.properties)
-        template = plan.templates.get((queue.broker_name, outgoing.is_batch)) or self._template(plan, queue, outgoing)
+        template = broker.templates[outgoing.is_batch] or self._template(broker, outgoing)
+        queue_id, born_ms = job.target.queue_id, time.time_ns() // 1_000_000
         if outgoing.is_reply:
-            frame = self._reply_frame(template, opaque, fields, outgoing.body)
+            frame = self._reply_frame(template.command(queue_id, born_ms, outgoing).replaced(opaque=opaque))
         else:
-            frame = template.frame(opaque, fields, outgoing.body)
+            frame = template.frame(opaque, queue_id, born_ms, outgoing)
         if self._latencies is not None:
             job.sent_s = self._loop.time()
-        waiter = channel.ask(opaque, frame, deadline_s)
-        self._waiters.add(waiter)
-        return waiter
+        job.channel = channel
+        return channel.ask(opaque, frame, job.limit_s, self)
 
-    def _is_enough(self, answer: RemotingCommand, *, is_last: bool) -> bool:
-        return answer.code in ACCEPTED and (is_last or not self._settings.retry_when_not_ok)
+    def _is_enough(self, job: Job, answer: RemotingCommand) -> bool:
+        return answer.code in ACCEPTED and (self._is_last(job) or not self._settings.retry_when_not_ok)
 
-    def _accepted(self, job: Job, plan: Plan, queue: MessageQueue, answer: RemotingCommand) -> SendResult:
+    def _accepted(self, job: Job, answer: RemotingCommand) -> SendResult:
+        try:
+            fields = stored_fields(answer.ext_fields or {})
+        except KeyError as error:
+            raise self._unreadable(job, error) from error
+        return self.result(job, fields, _STATUS[answer.code])
+
+    def _unreadable(self, job: Job, error: Exception) -> UnreadableAnswerError:
         job.failure = None
-        if self._latencies is not None:
-            now_s = self._loop.time()
-            self._latencies.record(queue.broker_name, (now_s - job.sent_s) * 1000, now_s * 1000)
-        if plan.is_borrowed:
-            self._hurry(job.outgoing.topic)
-        return result_of(job, queue, answer, plan.addresses[queue.broker_name])
+        return UnreadableAnswerError(_address(job), f"it stored the message and does not say where: {error}")
 
-    def _cancelled(self, job: Job, error: asyncio.CancelledError, *, was_written: bool) -> None:
-        """Have a cancellation say that the message may be stored."""
-        job.was_written = job.was_written or was_written
-        if job.was_written:
-            text = f"message {job.outgoing.msg_id} was written to {job.brokers[-1]}: whether it is stored is unknown"
-            error.add_note(text)
-
-    async def _channel(self, plan: Plan, queue: MessageQueue, deadline_s: float) -> Channel:
-        address = plan.addresses.get(queue.broker_name)
-        if address is None:
+    async def _channel(self, plan: Plan, queue: MessageQueue, deadline_s: float) -> tuple[Broker, Channel]:
+        broker = plan.brokers.get(queue.broker_name)
+        if broker is None:
             raise ConnectError(f"broker {queue.broker_name} has no master in the route of {queue.topic}")
+        address = broker.address
         channel = self._remoting.connected(address)
         if channel is None:
             limit_s = self._settings.request_timeout_s
@@ -252,7 +319,20 @@ class Sender:
                 )
             except TimeoutError:
                 raise RequestTimeoutError(f"no connection to {address} that takes bytes in time") from None
-        return channel
+        return broker, channel
+
+    async def _again(self, job: Job) -> None:
+        """Make ready for the next try.
+
+        Raises:
+            SendError: There is to be none.
+        """
+        plan, job.plan, job.channel = job.plan, None, None
+        await asyncio.sleep(0)  # a program that sends again whatever happens must not keep the loop to itself
+        if self._is_last(job) or self._loop.time() >= job.deadline_s:
+            raise self._failure(job)
+        if plan is not None and not plan.has_choice:
+            await self._nap(job)
 
     async def _nap(self, job: Job) -> None:
         """Wait a moment before the same broker is tried again."""
@@ -260,32 +340,32 @@ class Sender:
         if self.is_closed:
             raise _closed(job)
 
-    def _template(self, plan: Plan, queue: MessageQueue, outgoing: Outgoing) -> SendTemplate:
-        return self.publishing.template(plan, outgoing.topic, queue.broker_name, is_batch=outgoing.is_batch)
+    def _template(self, broker: Broker, outgoing: Outgoing) -> SendTemplate:
+        return self.publishing.template(broker, outgoing.topic, is_batch=outgoing.is_batch)
 
-    def _reply_frame(self, template: SendTemplate, opaque: int, fields: MessageFields, body: bytes) -> bytes:
-        command = template.command(fields, body).replaced(opaque=opaque, code=BrokerRequestCode.SEND_REPLY_MESSAGE_V2)
+    def _reply_frame(self, command: RemotingCommand) -> bytes:
+        reply = command.replaced(code=BrokerRequestCode.SEND_REPLY_MESSAGE_V2)
         credentials = self._settings.credentials
-        return encode_command(command if credentials is None else credentials.signed(command))
+        return encode_command(reply if credentials is None else credentials.signed(reply))
 
-    def _failed(self, job: Job, broker_name: str, error: RemotingError, *, was_written: bool) -> None:
+    def _failed(self, job: Job, error: RemotingError) -> None:
         job.failure = error
-        job.was_written = job.was_written or was_written
+        job.was_written = job.was_written or job.channel is not None
         if self.is_closed:
             raise _closed(job) from error
         if self._latencies is not None:
-            self._latencies.record(broker_name, 0, self._loop.time() * 1000, is_failure=True)
+            self._latencies.record(job.brokers[-1], 0, self._loop.time() * 1000, is_failure=True)
         self._hurry(job.outgoing.topic)
 
-    def _refused(self, job: Job, address: str, answer: RemotingCommand, *, is_only: bool) -> None:
+    def _refused(self, job: Job, answer: RemotingCommand) -> None:
         """Take down a refusal.
 
         Raises:
             RefusedError: It is final, or there was to be one try.
         """
-        job.failure = refusal(address, answer)
+        job.failure = refusal(_address(job), answer)
         job.was_written = job.was_written or answer.code in ACCEPTED
-        if is_only or not (answer.code in ACCEPTED or is_passing(answer.code, answer.remark)):
+        if self._tries(job) == 1 or not (answer.code in ACCEPTED or is_passing(answer.code, answer.remark)):
             failure, job.failure = job.failure, None
             raise failure
         if answer.code == ResponseCode.TOPIC_NOT_EXIST:
@@ -311,33 +391,8 @@ class Sender:
             self._session.spawn(self._session.routes.refresh(topic), f"route-of-{topic}")
 
 
-def result_of(job: Job, queue: MessageQueue, answer: RemotingCommand, address: str) -> SendResult:
-    """Read the answer of a broker that accepted.
-
-    Raises:
-        UnreadableAnswerError: It does not say where the message is. The message is stored.
-    """
-    fields = answer.ext_fields or {}
-    try:
-        offset = int(fields["queueOffset"] or "")
-        queue_id = int(fields["queueId"] or "")
-        offset_msg_id = fields["msgId"] or ""
-    except (KeyError, ValueError) as error:
-        raise UnreadableAnswerError(address, f"it stored the message and does not say where: {error}") from error
-    if queue_id != queue.queue_id:
-        queue = MessageQueue(queue.topic, queue.broker_name, queue_id)
-    return SendResult(
-        _STATUS[answer.code],
-        job.outgoing.msg_id,
-        offset_msg_id,
-        queue,
-        offset,
-        fields.get("transactionId"),
-        fields.get("recallHandle"),
-        len(job.brokers),
-        fields.get("MSG_REGION"),
-        fields.get("TRACE_ON") != "false",
-    )
+def _address(job: Job) -> str:
+    return "" if job.channel is None else job.channel.address
 
 
 def _closed(job: Job) -> ClientClosedError:

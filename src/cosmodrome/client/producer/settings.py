@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from cosmodrome.client.config import ClientConfig, ClientOptions, check_positive
+from cosmodrome.client.traces import trace_topic
 from cosmodrome.errors import ConfigError, MessageError
 from cosmodrome.protocol.messages.checks import DEFAULT_MAX_BODY_BYTES, check_client_group, check_topic
 from cosmodrome.protocol.messages.compression import DEFAULT_LEVEL
 from cosmodrome.protocol.messages.sys_flag import CompressionType
 from cosmodrome.protocol.send_template import DEFAULT_TOPIC, DEFAULT_TOPIC_QUEUE_NUMS
 
-TRACE_TOPIC: Final = "RMQ_SYS_TRACE_TOPIC"
 COMPRESSIONS: Final = {
     "zlib": CompressionType.ZLIB,
     "lz4": CompressionType.LZ4,
@@ -101,9 +101,7 @@ class ProducerSettings(ClientConfig):
     @property
     def trace_topic(self) -> str | None:
         """Where traces go, or None."""
-        if isinstance(self.trace, str):
-            return self.trace
-        return TRACE_TOPIC if self.trace else None
+        return trace_topic(self.trace)
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

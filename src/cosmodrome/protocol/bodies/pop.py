@@ -21,6 +21,8 @@ from cosmodrome.protocol.json_structs import BodyFields
 _BITS: Final = 8
 _MAX_BIT_SET_CHARACTERS: Final = 1024
 """A pop gives 32 messages; their offsets are close together."""
+MAX_BIT_SET_SPAN: Final = _MAX_BIT_SET_CHARACTERS // 4 * 3 * _BITS
+"""Offsets that one bit set may reach over."""
 
 
 class MessageRequestMode(StrEnum):
@@ -102,7 +104,7 @@ def encode_bit_set(offsets: Iterable[int], start_offset: int) -> str:
     bits = 0
     for offset in offsets:
         place = offset - start_offset
-        if place not in range(_MAX_BIT_SET_CHARACTERS // 4 * 3 * _BITS):
+        if place not in range(MAX_BIT_SET_SPAN):
             raise ValueError(f"offset {offset} is too far from {start_offset}")
         bits |= 1 << place
     return base64.b64encode(bits.to_bytes((bits.bit_length() + _BITS - 1) // _BITS, "little")).decode("ascii")

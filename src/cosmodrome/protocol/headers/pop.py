@@ -55,7 +55,7 @@ class AckMessageRequestHeader(HeaderFields, frozen=True, kw_only=True):
 
 
 class ChangeInvisibleTimeRequestHeader(HeaderFields, frozen=True, kw_only=True):
-    """200053."""
+    """200053. With `suspend` the message has not failed: coming again does not count."""
 
     consumer_group: str | None = None
     topic: str | None = None
@@ -63,6 +63,7 @@ class ChangeInvisibleTimeRequestHeader(HeaderFields, frozen=True, kw_only=True):
     extra_info: str | None = None
     offset: int | None = None
     invisible_time: int | None = None
+    suspend: bool | None = None
     bname: str | None = None
 
 

@@ -82,8 +82,8 @@ _LONG_NAMES: Final = {short: long for long, short in SHORT_NAMES.items()}
 
 
 def decode_send_header(ext_fields: Mapping[str, str | None] | None) -> SendMessageRequestHeader:
-    """Read the header of a send: short names if the producer group has its short one, else long names."""
-    if ext_fields is not None and "a" in ext_fields:
+    """Read the header of a send: short names if the producer group or the topic has its short one, else long names."""
+    if ext_fields is not None and ("a" in ext_fields or "b" in ext_fields):
         ext_fields = {_LONG_NAMES[name]: text for name, text in ext_fields.items() if name in _LONG_NAMES}
     return decode_ext_fields(SendMessageRequestHeader, ext_fields)
 

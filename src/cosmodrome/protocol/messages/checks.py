@@ -33,6 +33,8 @@ CLOSED_TOPICS: Final = frozenset(
     }
 )  # fmt: skip
 """Nobody may send to these. Apache's brokers leave the last one open; one message in it ends their timers for good."""
+REVIVE_PREFIX: Final = "rmq_sys_REVIVE_LOG_"
+"""Of the topic of what is popped: a message in it would be taken for a receipt. Apache's brokers leave it open."""
 CLIENT_DEFAULT_GROUPS: Final = frozenset({"DEFAULT_PRODUCER", "DEFAULT_CONSUMER"})
 """What a group is called that was given no name; clients refuse them."""
 
@@ -66,7 +68,7 @@ def check_topic_is_open(topic: str) -> None:
     Raises:
         MessageError: NO_PERMISSION, with RocketMQ's text.
     """
-    if topic in CLOSED_TOPICS:
+    if topic in CLOSED_TOPICS or topic.startswith(REVIVE_PREFIX):
         raise MessageError(f"Sending message to topic[{topic}] is forbidden.", code=ResponseCode.NO_PERMISSION)
 
 

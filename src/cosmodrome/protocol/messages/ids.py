@@ -16,6 +16,8 @@ _OFFSET: Final = struct.Struct(">q")
 _AFTER_IP: Final = struct.Struct(">HIIH")
 _WORD: Final = 0xFFFFFFFF
 _HALF: Final = 0xFFFF
+_BYTE: Final = 0xFF
+_DIGITS: Final = tuple(f"{number:02X}" for number in range(256))
 
 
 class UniqueIds:
@@ -25,10 +27,12 @@ class UniqueIds:
     that each process draws at random, and anew after a fork.
     """
 
-    __slots__ = ("_counter", "_prefix")
+    __slots__ = ("_begun", "_begun_ms", "_counter", "_prefix")
 
     def __init__(self, ip: str, pid: int, discriminator: int) -> None:
         self._counter = 0
+        self._begun = ""
+        self._begun_ms: int | None = None
         address = ipaddress.ip_address(ip.partition("%")[0]).packed
         self._prefix = f"{address.hex().upper()}{pid & _HALF:04X}{discriminator & _WORD:08X}"
 
@@ -36,7 +40,12 @@ class UniqueIds:
         """Give an id. `month_start_ms` is when the current month began in local time."""
         counter = self._counter
         self._counter = (counter + 1) & _HALF
-        return f"{self._prefix}{(now_ms - month_start_ms) & _WORD:08X}{counter:04X}"
+        low = counter & _BYTE
+        elapsed_ms = now_ms - month_start_ms
+        if low == 0 or elapsed_ms != self._begun_ms:  # many are made in one millisecond
+            self._begun_ms = elapsed_ms
+            self._begun = f"{self._prefix}{elapsed_ms & _WORD:08X}{counter >> 8:02X}"
+        return self._begun + _DIGITS[low]
 
 
 class UniqueId(NamedTuple):

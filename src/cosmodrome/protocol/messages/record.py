@@ -49,6 +49,8 @@ _V4_LAYOUT: Final = _LAYOUTS[0]
 _V4_BYTES: Final = _V4_LAYOUT.size
 _BEFORE_HOSTS: Final = 8
 """Fields that are where they are whatever the lengths of the hosts."""
+_FLAG_AT: Final = 36
+"""Where the system flag is."""
 _SHORT_TOPIC: Final = 255
 """Bytes of a topic that is worth remembering."""
 _INT: Final = struct.Struct(">i")
@@ -158,6 +160,28 @@ def decode_record(data: bytes | memoryview, position: int = 0) -> tuple[StoredMe
     (size,) = _INT.unpack_from(data, position)
     record, taken = _decoded(bytes(data[position : position + max(size, MIN_RECORD_BYTES)]), 0)
     return record, position + taken
+
+
+def properties_in(record: bytes | memoryview) -> bytes:
+    """Give the text of the properties of one record, without reading the rest of it.
+
+    Raises:
+        MalformedBodyError: The record is cut, or is none.
+    """
+    try:
+        body_at = _LAYOUTS[_INT.unpack_from(record, _FLAG_AT)[0] & _V6_MASK].size
+        body_length, magic = _INT.unpack_from(record, body_at - _INT.size)[0], _INT.unpack_from(record, _INT.size)[0]
+        topic_at = body_at + max(body_length, 0)
+        if magic == MAGIC_V1:
+            properties_at = topic_at + 1 + record[topic_at]
+        else:
+            properties_at = topic_at + 2 + _SHORT.unpack_from(record, topic_at)[0]
+        end = properties_at + 2 + _SHORT.unpack_from(record, properties_at)[0]
+    except (struct.error, IndexError):
+        raise MalformedBodyError("the record is cut") from None
+    if not properties_at + 2 <= end <= len(record):
+        raise MalformedBodyError("what is there is no record, or is cut")
+    return bytes(record[properties_at + 2 : end])
 
 
 def encode_record(message: StoredMessage) -> bytes:

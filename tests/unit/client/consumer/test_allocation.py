@@ -1,7 +1,7 @@
 """What Java's results (tests/golden/test_allocation.py) do not show of the allocation strategies."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosmodrome.client.consumer.allocation import AllocationStrategy, Averagely, ByCircle, ConsistentHash, FixedQueues
@@ -15,6 +15,7 @@ def queues_of(count: int) -> list[MessageQueue]:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.name)
+@settings(deadline=None)  # the machine may be busy
 @given(members=st.lists(st.text(min_size=1), min_size=1, max_size=12, unique=True), count=st.integers(0, 64))
 def test_every_queue_is_exactly_one_members(strategy: AllocationStrategy, members: list[str], count: int) -> None:
     queues = queues_of(count)
@@ -24,6 +25,7 @@ def test_every_queue_is_exactly_one_members(strategy: AllocationStrategy, member
     assert sorted(given_out) == queues
 
 
+@settings(deadline=None)
 @given(members=st.integers(1, 12), count=st.integers(0, 64))
 def test_shares_differ_by_one_at_most(members: int, count: int) -> None:
     names = [f"m{number:02}" for number in range(members)]

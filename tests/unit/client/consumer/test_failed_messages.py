@@ -5,6 +5,7 @@ from typing import Any, cast
 import pytest
 from tests.unit.client.consumer.stored import stored
 
+from cosmodrome.client.consumer import backoff
 from cosmodrome.client.consumer.failed_messages import DropWithWord, SendBack, TryAgainInOrder
 from cosmodrome.client.consumer.requests import ConsumerRequests
 from cosmodrome.client.message import MessageQueue
@@ -120,14 +121,15 @@ async def test_the_last_copy_is_not_delayed(times: int) -> None:
     assert (header.reconsume_times, "DELAY" in properties) == (times + 1, False)
 
 
-async def test_to_the_dead_letters_at_once() -> None:
-    rig = Rig()
+@pytest.mark.parametrize("limit", [16, backoff.UNLIMITED])
+async def test_to_the_dead_letters_at_once(limit: int) -> None:
+    rig = Rig(limit=limit)
     rig.requests.back_failure = ConnectError("gone")
 
     assert await rig.send_back.take(QUEUE, stored(0), -1)
 
     _, header, properties = rig.copy
-    assert (header.reconsume_times, "DELAY" in properties) == (17, False)
+    assert (header.reconsume_times, header.max_reconsume_times, "DELAY" in properties) == (1, 0, False)
 
 
 async def test_a_group_without_a_retry_topic_yet_sends_to_the_messages_own_broker() -> None:
@@ -160,7 +162,7 @@ async def test_in_order_a_message_is_tried_here_until_it_failed_too_often() -> N
     assert await in_order.take(QUEUE, stored(0, reconsume_times=2), None)
     assert await in_order.take(QUEUE, stored(0), -1)
 
-    assert [header.reconsume_times for _, header in rig.requests.copies] == [3, 3]
+    assert [header.reconsume_times for _, header in rig.requests.copies] == [3, 1]
 
 
 async def test_broadcasting_gives_up_with_a_word(caplog: pytest.LogCaptureFixture) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.client.consumer.stored import stored
 
-from cosmodrome.client.consumer.pop_handle import delay_s, receipt_of, start_offsets
+from cosmodrome.client.consumer.pop_handle import delay_s, order_counts, receipt_of, start_offsets
 from cosmodrome.errors import MalformedBodyError
 from cosmodrome.protocol.headers.pop import PopMessageResponseHeader
 
@@ -63,3 +63,8 @@ def test_what_is_no_list_of_start_offsets_is_refused(text: str) -> None:
 def test_failures_hide_a_message_longer_and_longer() -> None:
     assert [delay_s(times, None) for times in (0, 1, 2, 15, 99)] == [10, 30, 60, 7200, 7200]
     assert [delay_s(5, level) for level in (1, 2, 3, 18)] == [1, 5, 10, 7200]
+
+
+def test_how_often_messages_of_an_orderly_pop_failed() -> None:
+    assert order_counts("0 3 1;0 qo3%17 2") == {(3, None): 1, (3, 17): 2}
+    assert order_counts(None) == order_counts("") == order_counts("nonsense;0 x 1;0 qo%1 1;0 1") == {}

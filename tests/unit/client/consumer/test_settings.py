@@ -43,7 +43,6 @@ def test_an_unknown_option_is_refused_with_those_that_there_are() -> None:
         {"orderly_pause_s": 31},
         {"start_timeout_s": 0},
         {"max_reconsume_times": -2},
-        {"pop": True, "orderly": True},
         {"pop": True, "broadcasting": True},
     ],
     ids=str,

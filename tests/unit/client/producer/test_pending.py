@@ -94,3 +94,23 @@ async def test_closing_ends_those_that_wait_and_waits_for_the_open_ones(deadline
     asyncio.get_running_loop().call_soon(pending.leave, 1)
     assert await pending.wait_idle(LATER)
     assert await pending.wait_idle(LATER)
+
+
+async def test_who_gave_up_is_forgotten_wherever_he_stood(deadlines: Deadlines) -> None:
+    """Behind one that waits for long, thousands may come and give up."""
+    pending = Pending(1, 100, deadlines, waits=True)
+    assert pending.enter(1)
+    patient = pending.room(5, now() + LATER)
+    for number in range(100):
+        room = pending.room(6, now() + LATER)
+        if number % 2:
+            room.cancel()
+        else:
+            room.set_exception(PendingLimitError("late"))
+        pending.gave_up(room, 6)
+        if not room.cancelled():
+            assert isinstance(room.exception(), PendingLimitError)
+    assert len(pending._waiting) == 1
+    pending.leave(1)
+    await patient
+    assert (pending.count, pending.bytes) == (1, 5)

@@ -87,6 +87,7 @@ async def test_nobody_takes_the_topic(session: ClientSession, cluster: FaultyClu
 async def test_templates_are_made_once(session: ClientSession) -> None:
     one = publishing(session)
     plan = await one.plan("T")
-    plain, batch = (one.template(plan, "T", "broker-a", is_batch=is_batch) for is_batch in (False, True))
-    assert one.template(plan, "T", "broker-a", is_batch=False) is plain
+    broker = plan.brokers["broker-a"]
+    plain, batch = (one.template(broker, "T", is_batch=is_batch) for is_batch in (False, True))
+    assert one.template(broker, "T", is_batch=False) is plain
     assert (plain.code, batch.code) == (310, 320)
