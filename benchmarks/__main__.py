@@ -21,7 +21,7 @@ from typing import Final
 from tests.interop.rig.jars import RigError
 
 from benchmarks.figures import markdown
-from benchmarks.measures import latency, memory, reads, registrations, scale, start, warm_start
+from benchmarks.measures import broker, latency, memory, reads, registrations, scale, start, warm_start
 from benchmarks.native import BenchError, Native
 from benchmarks.run import Run
 from benchmarks.subjects import APACHE, FLOOR, OURS, RUST, Starters, running
@@ -35,6 +35,7 @@ MEASURES: Final[dict[str, Callable[[Run], None]]] = {
     "memory": memory.measure,
     "start": start.measure,
     "warm-start": warm_start.measure,
+    "broker": broker.measure,
 }
 
 

@@ -12,6 +12,7 @@ from typing import Final
 import lz4.frame
 import zstandard
 from tests.support import golden, golden_broker, recorded_messages, wire
+from tests.support.sql_expressions import Expressions
 
 from fuzz.asking import TABLE_CODES
 
@@ -245,6 +246,16 @@ def _plays() -> Iterator[bytes]:
         yield b"\0\0" + len(greeting).to_bytes(2, "big") + greeting + b"\1\5\0\0\0"
 
 
+def _filters() -> Iterator[bytes]:
+    expressions = Expressions(1)
+    for _ in range(40):
+        yield expressions.next().encode()
+    yield b"(" * 63 + b"a = 5" + b")" * 63
+    yield b"NOT " * 900 + b"a"
+    yield b"a" + b" = TRUE" * 300
+    yield b"a IN (" + b"'x'," * 900 + b"'y')"
+
+
 _SEEDS: Final[Mapping[str, Callable[[], Iterator[bytes]]]] = {
     "frame_decoder": _frames,
     "json_header": lambda: _headers("JSON"),
@@ -264,6 +275,7 @@ _SEEDS: Final[Mapping[str, Callable[[], Iterator[bytes]]]] = {
     "batch_body": _batches,
     "message_properties": _message_properties,
     "compressed_body": _compressed,
+    "sql_filter": _filters,
     "requests": _asked,
     "connection": _plays,
 }

@@ -7,6 +7,7 @@ from fuzz.targets.accounts import account_file, acl_signature
 from fuzz.targets.broker_bodies import broker_bodies
 from fuzz.targets.connections import connection
 from fuzz.targets.files import config_values, properties_file, toml_file
+from fuzz.targets.filters import sql_filter
 from fuzz.targets.frames import binary_header, frame_decoder, json_header
 from fuzz.targets.greetings import greeting
 from fuzz.targets.json_texts import client_bodies, kv_file, lenient_json
@@ -22,7 +23,7 @@ TARGETS: Final[Mapping[str, Target]] = {
         frame_decoder, json_header, binary_header, registration_body, lenient_json, client_bodies, kv_file, greeting,
         broker_bodies,
         properties_file, toml_file, config_values, acl_signature, account_file, requests,
-        store_records, batch_body, message_properties, compressed_body,
+        store_records, batch_body, message_properties, compressed_body, sql_filter,
         connection,
     )
 }  # fmt: skip

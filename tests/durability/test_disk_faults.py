@@ -22,6 +22,7 @@ from cosmodrome.errors import ConfigError, StorageDoubtError, StorageError
 from cosmodrome.namesrv.config_file import ConfigSources, Setting, load_config
 from cosmodrome.namesrv.config_store import ConfigStore
 from cosmodrome.namesrv.kv_config import KVConfigStore, encode_kv_file, load_kv_config
+from cosmodrome.store.config_files import TOPICS, ConfigFiles
 
 FAULTS: Final[dict[str, BaseException]] = {
     name: OSError(getattr(errno, name), os.strerror(getattr(errno, name)))
@@ -59,9 +60,25 @@ def read_settings(path: Path) -> int:
     return loaded.config.wait_seconds_for_service if loaded.path else 0
 
 
+def tables_in(folder: Path) -> ConfigFiles:
+    files = ConfigFiles(folder)
+    files.folder = folder
+    return files
+
+
+def write_topics(path: Path, number: int) -> None:
+    tables_in(path.parent).save(TOPICS, {"topicConfigTable": {"T": {"topicName": "T", "readQueueNums": number}}})
+
+
+def read_topics(path: Path) -> int:
+    found = tables_in(path.parent).load(TOPICS, 7).value
+    return 0 if found is None else int(found["topicConfigTable"]["T"]["readQueueNums"])
+
+
 SUBJECTS: Final = [
     Subject("kvConfig.json", write_kv, read_kv),
     Subject("namesrv.properties", write_settings, read_settings),
+    Subject(TOPICS, write_topics, read_topics),
 ]
 
 

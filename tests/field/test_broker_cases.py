@@ -1,6 +1,8 @@
 """A broker's topics, groups, offsets and answers (B011, B016, B017, B019, B020, B037, B048)."""
 
 import asyncio
+import contextlib
+import itertools
 import json
 import socket
 import tracemalloc
@@ -229,6 +231,60 @@ PULL = {
     "consumerGroup": "g", "topic": "T", "queueId": "0", "queueOffset": "0", "maxMsgNums": "32", "sysFlag": "4",
     "commitOffset": "0", "suspendTimeoutMillis": "15000", "subVersion": "0", "subscription": "*",
 }  # fmt: skip
+
+
+STUBBORN = 30
+PULLS = 60
+
+
+@pytest.mark.parametrize("is_half_closed", [False, True])
+async def test_b042_many_peers_that_pull_and_do_not_read_are_owed_little(*, is_half_closed: bool) -> None:
+    """Connections with small receive windows ask for 256 KiB again and again; others are served meanwhile."""
+    async with Broker() as broker, Caller(broker.address) as caller:
+        await caller.send("T", b"x" * 250_000)
+        host, _, port = broker.address.rpartition(":")
+        with contextlib.ExitStack() as stack:
+            frames = b"".join(wire.encode_request(11, PULL, opaque=number) for number in range(PULLS))
+            tracemalloc.start()
+            stack.callback(tracemalloc.stop)
+            for _ in range(STUBBORN):
+                one = stack.enter_context(socket.socket())
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                one.connect((host, int(port)))
+                one.setblocking(False)
+                await asyncio.get_running_loop().sock_sendall(one, frames)
+                if is_half_closed:
+                    one.shutdown(socket.SHUT_WR)
+            for _ in range(20):
+                assert (await caller.send("T", b"x")).code == 0
+            assert len(await caller.messages("T")) == 21
+            _, most = tracemalloc.get_traced_memory()
+    assert most < STUBBORN * 2_000_000, f"{STUBBORN * PULLS} answers are {STUBBORN * PULLS * 250_000} bytes"
+
+
+async def test_b012_what_slaves_are_given_is_whole_and_never_older_after_a_restart(tmp_path: Path) -> None:
+    """A slave takes over what its master shows: a table that is empty or older would delete its own."""
+    tables: list[dict[int, Any]] = []
+    for _ in range(3):
+        async with Broker(store=tmp_path) as broker, Caller(broker.address) as caller:
+            found = {}
+            for code in (21, 201, 43, 45):
+                body = (await caller.ok(code)).body
+                found[code] = wire.parse_body(body)
+            tables.append(found)
+            await caller.send(f"T{len(tables)}")
+            await caller.heartbeat(f"g{len(tables)}", f"T{len(tables)}")
+            place = {"consumerGroup": f"g{len(tables)}", "topic": f"T{len(tables)}", "queueId": "0"}
+            await caller.ok(15, place | {"commitOffset": "1"})
+    for before, after in itertools.pairwise(tables):
+        for code, table in ((21, "topicConfigTable"), (201, "subscriptionGroupTable"), (43, "offsetTable")):
+            assert before[code][table].keys() < after[code][table].keys(), code
+        for code in (21, 201):
+            assert version_of(before[code]) < version_of(after[code])
+
+
+def version_of(body: dict[str, Any]) -> tuple[int, int]:
+    return body["dataVersion"]["counter"], body["dataVersion"]["timestamp"]
 
 
 async def test_c007_a_batch_with_an_entry_that_would_be_parked_is_refused_whole() -> None:

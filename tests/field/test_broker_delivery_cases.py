@@ -173,6 +173,33 @@ async def test_b032_one_that_has_ended_is_not_asked_about(tmp_path: Path) -> Non
     assert half_end >= 21
 
 
+@pytest.mark.parametrize("is_restarted", [False, True])
+@pytest.mark.parametrize(("decision", "delivered"), [("8", 1), ("12", 0)])
+async def test_b032_an_end_that_comes_after_the_check_counts(
+    tmp_path: Path, decision: str, delivered: int, *, is_restarted: bool
+) -> None:
+    """It names the half message as it was before it was asked about. Nobody is asked afterwards, and it comes once."""
+    settings: dict[str, Any] = {"store": tmp_path, "transaction_time_out": 10, "transaction_check_interval": 200}
+    async with Broker(**settings) as broker, Caller(broker.address) as caller:
+        await caller.heartbeat("g", producer="pg")
+        end = await half(caller, b"late")
+        await caller.next_heard(39, 2)
+        if not is_restarted:
+            await caller.ok(37, end | {"commitOrRollback": decision})
+            asked = len([each for each in caller.heard if each.code == 39])
+            await half(caller, b"open")
+            while decode_record((await caller.next_heard(39, asked + 1))[-1].body)[0].body != b"open":
+                asked += 1
+            assert len(await caller.messages("T")) == delivered
+    if is_restarted:
+        async with Broker(**settings) as broker, Caller(broker.address) as caller:
+            await caller.ok(37, end | {"commitOrRollback": decision})
+            assert len(await caller.messages("T")) == delivered
+    async with Broker(**settings) as broker, Caller(broker.address) as caller:
+        await caller.ok(37, end | {"commitOrRollback": "8"})
+        assert len(await caller.messages("T")) == delivered
+
+
 def quoted(text: str) -> str:
     """Put quotes around bare keys."""
     lines = (line.strip() for line in text.splitlines())

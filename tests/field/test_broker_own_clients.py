@@ -1,10 +1,12 @@
 """Our producer and consumer with our broker."""
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import AsyncIterator
 
 import pytest
+from tests.support.broker_calls import Caller
 
 from cosmodrome import Broker, Consumer, Later, Message, NameServer, Producer, ReceivedMessage
 
@@ -65,3 +67,32 @@ async def test_a_failed_message_comes_again(name_server: str) -> None:
     ):
         await producer.send(Message(topic="T", body=b"x"))
         assert [await times.get() for _ in range(3)] == [0, 1, 2]
+
+
+async def test_a_popping_consumer_gets_everything_and_what_failed_again() -> None:
+    mode = {"topic": "T", "consumerGroup": "g", "mode": "POP", "popShareQueueNum": 0}
+    seen: Counter[tuple[bytes, int]] = Counter()
+    all_seen = asyncio.Event()
+
+    async def handle(message: ReceivedMessage) -> object:
+        seen[message.body, message.reconsume_times] += 1
+        if len(seen) == 42:
+            all_seen.set()
+        return Later(1) if message.body in (b"3", b"4") and message.reconsume_times == 0 else None
+
+    async with (
+        asyncio.timeout(WITHIN_S),
+        NameServer(port=0) as server,
+        Broker(namesrv=server.address) as broker,
+        Caller(broker.address) as caller,
+        Producer("pg", namesrv=server.address) as producer,
+    ):
+        for number in range(40):
+            await producer.send(Message(topic="T", body=b"%d" % number))
+        await caller.ok(401, {}, json.dumps(mode).encode())
+        topics: dict[str, None] = {"T": None}
+        async with Consumer(
+            "g", handler=handle, namesrv=server.address, subscriptions=topics, pop=True, consume_from="first"
+        ):
+            await all_seen.wait()
+    assert seen == {(b"%d" % number, 0): 1 for number in range(40)} | {(b"3", 1): 1, (b"4", 1): 1}

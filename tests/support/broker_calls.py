@@ -11,9 +11,12 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Final, Self
 
-from cosmodrome.protocol.command import RemotingCommand, request
+from cosmodrome.client.credentials import Credentials
+from cosmodrome.protocol.codes import LanguageCode
+from cosmodrome.protocol.command import RemotingCommand, request, response_to
 from cosmodrome.protocol.messages.properties import encode_properties
 from cosmodrome.protocol.messages.record import StoredMessage, decode_records
+from cosmodrome.protocol.versions import SERVER_VERSION
 from cosmodrome.transport.channel import Channel, Links
 from cosmodrome.transport.client import RemotingClient
 
@@ -21,14 +24,19 @@ WITHIN_S: Final = 20.0
 
 
 class Caller:
-    """Asks the broker at `address`. Use it as a context manager."""
+    """Asks the broker at `address`, signing with `credentials` if there are some. Use it as a context manager."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, credentials: Credentials | None = None) -> None:
         self.address = address
+        self.language = LanguageCode.JAVA
+        self.version = SERVER_VERSION
+        """Of the client that it is."""
         self.heard: list[RemotingCommand] = []
         """Requests of the broker."""
         self._change = asyncio.Event()
-        self._client = RemotingClient(links=Links(on_request=self._asked))
+        self._client = RemotingClient(
+            links=Links(on_request=self._asked, prepare=None if credentials is None else credentials.signed)
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -42,7 +50,8 @@ class Caller:
         self, code: int, fields: Mapping[str, str | None] | None = None, body: bytes = b"", within_s: float = WITHIN_S
     ) -> RemotingCommand:
         """Give the answer, whatever its code."""
-        return await self._client.request(self.address, request(code, fields or {}, body), within_s)
+        asked = request(code, fields or {}, body).replaced(language=self.language, version=self.version)
+        return await self._client.request(self.address, asked, within_s)
 
     async def ok(self, code: int, fields: Mapping[str, str | None] | None = None, body: bytes = b"") -> RemotingCommand:
         """Give the answer, which must be a success."""
@@ -61,6 +70,10 @@ class Caller:
             "sysFlag": "4", "commitOffset": "0", "suspendTimeoutMillis": "15000", "subVersion": "0", "subscription": "*",
         }  # fmt: skip
         return await self.ask(11, fields | more)
+
+    def records(self, answer: RemotingCommand) -> list[StoredMessage]:
+        """Give the messages of a pull."""
+        return decode_records(answer.body)
 
     async def messages(self, topic: str, queue_id: int = 0) -> list[StoredMessage]:
         """Give everything that is in a queue; nothing when there is no such topic."""
@@ -102,6 +115,11 @@ class Caller:
                 self._change.clear()
                 await self._change.wait()
         return found
+
+    async def answer(self, asked: RemotingCommand, body: bytes) -> None:
+        """Answer a request of the broker with success."""
+        channel = await self._client.channel(self.address, WITHIN_S)
+        channel.answer(response_to(asked, 0, body=body))
 
     def _asked(self, _: Channel, command: RemotingCommand) -> None:
         self.heard.append(command)

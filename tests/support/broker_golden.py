@@ -89,6 +89,34 @@ def is_alike(recorded: wire.Answer, got: wire.Answer) -> bool:
     return said(recorded) == said(got)
 
 
+def is_alike_for_old_clients(recorded: wire.Answer, got: wire.Answer) -> bool:
+    """Say whether a client that was made for 4.9 takes an answer for what it takes the recorded one for.
+
+    It finds every field that it knows, and the same messages and tables. Refusals need not have the same words, and of
+    invalid arguments (1, since 5.x 29) not the same code.
+    """
+    if recorded.code not in _TAKEN:
+        return _REFUSAL.get(got.code, got.code) == _REFUSAL.get(recorded.code, recorded.code)
+    theirs, ours = said(recorded), said(got)
+    is_told = theirs["ext"].items() <= ours["ext"].items()
+    return recorded.code == got.code and is_told and _is_within(theirs["body"], ours["body"])
+
+
+_TAKEN: Final = frozenset({0, 19, 20, 21})
+_REFUSAL: Final = {29: 1}
+
+
+def _is_within(theirs: Any, ours: Any) -> bool:
+    """Whether a body has all that an older one has."""
+    if isinstance(theirs, Mapping) and isinstance(ours, Mapping):
+        return all(key in ours and _is_within(each, ours[key]) for key, each in theirs.items())
+    if isinstance(theirs, list) and isinstance(ours, list):
+        return len(theirs) == len(ours) and all(map(_is_within, theirs, ours))
+    if isinstance(theirs, tuple) and isinstance(ours, tuple):
+        return theirs[:-1] == ours[:-1] and set(theirs[-1]) <= set(ours[-1])
+    return bool(theirs == ours)
+
+
 def said(answer: wire.Answer) -> dict[str, Any]:
     """Give what must be alike in two answers; what a broker makes up is left with its name only."""
     ext: dict[str, Any] = {name: None if name in _MADE_UP else value for name, value in (answer.ext or {}).items()}
@@ -134,6 +162,8 @@ class Player:
     """Called before each request is sent."""
     closes: Mapping[float, int] = field(default_factory=dict)
     """Time of the recording → connection that was closed just before; frames do not tell."""
+    alike: Callable[[wire.Answer, wire.Answer], bool] = is_alike
+    """Whether an answer says what the recorded one says."""
     _opaques: dict[tuple[int, int], int] = field(default_factory=dict)
     _queues: dict[tuple[int, int], str] = field(default_factory=dict)
     _wires: dict[int, "_Wire"] = field(default_factory=dict)
@@ -169,8 +199,9 @@ class Player:
             await self.say(connection, _UNKNOWN_CODE, b"")
 
     async def _step(self, frame: Played) -> None:
-        if frame.t_ms in self.closes:
-            await self._wires.pop(self.closes[frame.t_ms]).close()
+        closed = self._wires.pop(self.closes.get(frame.t_ms, -1), None)
+        if closed is not None:
+            await closed.close()
         if frame.connection not in self._wires:
             self._wires[frame.connection] = await _Wire.connect(self.address)
         wire_, command = self._wires[frame.connection], frame.command
@@ -194,7 +225,7 @@ class Player:
         if not frame.is_response:
             self._opaques[frame.connection, command.opaque] = got.opaque
         self._learn(command, got)
-        if not is_alike(command, got):
+        if not self.alike(command, got):
             asked = wire_.asked.get(command.opaque)
             self.differences.append(f"{frame.t_ms:.0f} {asked}\n  recorded {said(command)}\n  got      {said(got)}")
 

@@ -159,6 +159,7 @@ class ChaosRun:
                 await producer.send(message)
             except RocketMQError:
                 self.failed_sends += 1
+                await asyncio.sleep(0)
             else:
                 self.acknowledged.add(key)
 

@@ -102,6 +102,9 @@ class SimulatedFile:
     def view(self) -> memoryview:
         return memoryview(self._node.data).toreadonly()
 
+    def is_in_memory(self, offset: int, length: int) -> bool:
+        return not self._disk.is_cold(self._path)
+
     def next_data(self, offset: int) -> int | None:
         rest = bytes(self._node.data[offset:])
         data = rest.lstrip(b"\0")
@@ -137,6 +140,7 @@ class SimulatedDisk:
         last_call: The number of the call at which the process ends; None when it does not.
         fails: Asked before each call, with its kind (open, write, read, sync, remove, sync folder) and path; an errno
             makes it fail. A write that fails may have written a part.
+        is_cold: Whether reading a file would have to wait.
         used: What `used_ratio` says.
     """
 
@@ -144,6 +148,7 @@ class SimulatedDisk:
         self.calls = 0
         self.last_call: int | None = None
         self.fails: Callable[[str, Path], int | None] = lambda _, __: None
+        self.is_cold: Callable[[Path], bool] = lambda _: False
         self.used = 0.1
         self.part_in_8 = 4
         self._entries: dict[Path, list[_Node | None]] = {}

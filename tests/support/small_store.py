@@ -29,7 +29,7 @@ def settings(**changes: Any) -> StoreSettings:
     """Give settings with small files."""
     values = {
         "root": ROOT, "store_host": HOST, "segment_bytes": SEGMENT_BYTES, "queue_file_bytes": 200, "index_slots": 7,
-        "index_entries": 30,
+        "index_entries": 30, "index_batch": 3,
     }  # fmt: skip
     return StoreSettings(**{**values, **changes})
 
@@ -58,6 +58,17 @@ def filled(store: MessageStore, count: int, topic: str = "T", queues: int = 1, s
     for number, body in enumerate(bodies):
         stored(store, message(body, topic, number % queues))
     return bodies
+
+
+def dropped_first(store: MessageStore) -> bool:
+    """Delete the oldest file of the log, unless it is the last one; tell whether there was one to delete."""
+    if not store.detach_first_segment():
+        return False
+    store.drop_what_points_nowhere()
+    for start in store.detached:
+        store.remove_detached(start)
+        store.removed(start)
+    return True
 
 
 def records(store: MessageStore, topic: str = "T", queue_id: int = 0) -> list[StoredMessage]:

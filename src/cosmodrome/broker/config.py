@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, Final, Self
 
+from cosmodrome.broker.security_settings import SECRETS, SECURITY_KEYS, SecuritySettings
 from cosmodrome.errors import ConfigError
 from cosmodrome.protocol.messages.checks import check_topic
 from cosmodrome.store.retention import RetentionSettings
@@ -23,6 +24,19 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 DEFAULT_LEVELS: Final = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
 ASYNC_FLUSH: Final = "ASYNC_FLUSH"
 SYNC_FLUSH: Final = "SYNC_FLUSH"
+SYNC_MASTER: Final = "SYNC_MASTER"
+TIMER_PRECISIONS_MS: Final = (100, 200, 500, 1000)
+"""Those that Apache's brokers obey."""
+NO_REPLICATION: Final = -1
+"""As `haListenPort`: no port for slaves."""
+_NAMES_SHOWN: Final = 10
+_NAME_SHOWN: Final = 60
+MASK: Final = "******"
+"""Shown instead of a secret."""
+OFF: Final = "off"
+"""As `http` no listener, as `auditLog` no file."""
+_PORT: Final = re.compile(r"[0-9]{1,5}")
+_HIGHEST_PORT: Final = 65_535
 COMPATIBLE: Final = "compatible"
 OPEN: Final = "open"
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -33,11 +47,13 @@ def _setting(default: Any, *, minimum: int = 0, maximum: int = _INT_MAX, choices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerConfig:
-    """All settings of one broker; Java's, but for `bind_address` and `admin_...`. `of_java` takes them under their Java names.
+class BrokerConfig(SecuritySettings):
+    """All settings of one broker; Java's, but for `bind_address`, `http`, `audit_log` and `admin_...`. `of_java` takes them under their Java names.
 
     `store_path_root_dir` empty means a temporary folder that goes with the broker; `broker_ip1` empty the address
-    that it listens on, or that a NameServer sees; `broker_name` empty the host's name.
+    that it listens on, or that a NameServer sees; `broker_name` empty the host's name. `ha_listen_port` 0 is the port
+    after `listen_port` (any, when that is 0), `NO_REPLICATION` none; `ha_allow` empty is everywhere. `in_sync_replicas`
+    0 is 2 for a SYNC_MASTER, else 1.
 
     Raises:
         ConfigError: A value cannot be used; it names the keys.
@@ -46,10 +62,11 @@ class BrokerConfig:
     broker_cluster_name: str = _setting("DefaultCluster")
     broker_name: str = _setting("")
     broker_id: int = _setting(0, maximum=0)
-    broker_role: str = _setting("ASYNC_MASTER", choices=("ASYNC_MASTER",))
+    broker_role: str = _setting("ASYNC_MASTER", choices=("ASYNC_MASTER", SYNC_MASTER))
     namesrv_addr: str = _setting("")
     bind_address: str = _setting("0.0.0.0")  # noqa: S104 -- Java's default: clients are on other hosts
     broker_ip1: str = _setting("")
+    broker_ip2: str = _setting("")
     listen_port: int = _setting(10911, maximum=65_535)
     store_path_root_dir: str = _setting("")
     mapped_file_size_commit_log: int = _setting(1_073_741_824, minimum=1024)
@@ -75,11 +92,22 @@ class BrokerConfig:
     max_transfer_count_on_message_in_memory: int = _setting(32, minimum=1)
     max_transfer_bytes_on_message_in_memory: int = _setting(262_144, minimum=1)
     default_query_max_num: int = _setting(32, minimum=1)
+    enable_property_filter: bool = _setting(False)
+    default_message_request_mode: str = _setting("PULL", choices=("PULL", "POP"))
+    default_pop_share_queue_num: int = _setting(-1, minimum=-1)
+    pop_polling_size: int = _setting(1024)
+    max_pop_polling_size: int = _setting(100_000)
+    pop_from_retry_probability: int = _setting(20, maximum=100)
     file_reserved_time: int = _setting(72)
     delete_when: str = _setting("04")
     disk_max_used_space_ratio: int = _setting(75, minimum=1, maximum=100)
     disk_space_clean_forcibly_ratio: int = _setting(85, minimum=1, maximum=100)
     disk_space_warning_level_ratio: int = _setting(90, minimum=1, maximum=100)
+    timer_wheel_enable: bool = _setting(True)
+    timer_max_delay_sec: int = _setting(259_200)
+    timer_precision_ms: int = _setting(1000)
+    mapped_file_size_timer_log: int = _setting(104_857_600, minimum=1024)
+    recall_message_enable: bool = _setting(False)
     reject_transaction_message: bool = _setting(False)
     transaction_time_out: int = _setting(6000)
     transaction_check_max: int = _setting(15)
@@ -88,13 +116,28 @@ class BrokerConfig:
     store_reply_message_enable: bool = _setting(True)
     admin_policy: str = _setting(COMPATIBLE, choices=(COMPATIBLE, OPEN))
     admin_allow: str = _setting("127.0.0.0/8;::1/128")
+    ha_listen_port: int = _setting(0, minimum=NO_REPLICATION, maximum=65_535)
+    ha_allow: str = _setting("")
+    ha_send_heartbeat_interval: int = _setting(5000, minimum=10)
+    ha_housekeeping_interval: int = _setting(20_000, minimum=10)
+    ha_transfer_batch_size: int = _setting(32_768, minimum=1, maximum=1_048_576)
+    ha_max_gap_not_in_sync: int = _setting(268_435_456)
+    ha_slave_fallbehind_max: int = _setting(268_435_456)
+    in_sync_replicas: int = _setting(0)
+    slave_timeout: int = _setting(3000)
+    slave_read_enable: bool = _setting(False)
+    access_message_in_memory_max_ratio: int = _setting(40, maximum=100)
     region_id: str = _setting("DefaultRegion")
     trace_on: bool = _setting(True)
+    http: str = _setting("")
+    audit_log: str = _setting("")
 
     def __post_init__(self) -> None:
         """Refuse what cannot be, and fill in the name."""
         if not self.broker_name:
             object.__setattr__(self, "broker_name", socket.gethostname() or "DEFAULT_BROKER")
+        if self.in_sync_replicas == 0:
+            object.__setattr__(self, "in_sync_replicas", 2 if self.broker_role == SYNC_MASTER else 1)
         for each in fields(self):
             reason = _fault(each, getattr(self, each.name))
             if reason:
@@ -105,7 +148,20 @@ class BrokerConfig:
                 check_topic(name)  # both are topics too
             except ValueError as error:
                 raise ConfigError(f"{key} {name!r} cannot be used: {error}", keys=(key,)) from error
-        _ = self.delays_ms, self.admin_networks, self.retention
+        if self.timer_precision_ms not in TIMER_PRECISIONS_MS:
+            raise ConfigError(
+                f"timerPrecisionMs {self.timer_precision_ms} is none of {', '.join(map(str, TIMER_PRECISIONS_MS))}.",
+                keys=("timerPrecisionMs",),
+            )
+        if self.is_waiting_for_slaves and self.ha_listen_port == NO_REPLICATION:
+            raise ConfigError(
+                f"a {SYNC_MASTER} with inSyncReplicas={self.in_sync_replicas} needs slaves, and there is no port for them.",
+                keys=("haListenPort", "brokerRole"),
+                remedy="set haListenPort, or brokerRole=ASYNC_MASTER",
+            )
+        _check_listener("http", self.http)
+        _ = self.delays_ms, self.admin_networks, self.slave_networks, self.retention
+        self.check_security()
 
     @classmethod
     def of_java(cls, texts: Mapping[str, str]) -> Self:
@@ -114,18 +170,16 @@ class BrokerConfig:
         Raises:
             ConfigError: A key is not known, or a value cannot be used; it names all of the former, or the latter.
         """
-        known = {java_name(each.name): each for each in fields(cls)}
-        unknown = tuple(key for key in texts if key not in known)
-        if unknown:
-            raise ConfigError(
-                f"unknown setting {', '.join(unknown)}.", keys=unknown, remedy="docs/broker.md lists the settings."
-            )
-        values: dict[str, Any] = {known[key].name: _read(key, known[key], text.strip()) for key, text in texts.items()}
-        return cls(**values)
+        return cls(**values_of(texts))
 
     def listing(self) -> dict[str, str]:
-        """Give all settings under their Java names, as texts."""
-        values = {java_name(each.name): getattr(self, each.name) for each in fields(self)}
+        """Give all settings under their Java names, as texts; of a secret only whether there is one."""
+        values = {
+            java_name(each.name): MASK
+            if each.name in SECRETS and getattr(self, each.name)
+            else getattr(self, each.name)
+            for each in fields(self)
+        }
         return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
 
     @property
@@ -170,17 +224,56 @@ class BrokerConfig:
         Raises:
             ConfigError: The text is no list of networks.
         """
-        try:
-            pieces = (piece.strip() for piece in self.admin_allow.split(";"))
-            networks = tuple(ipaddress.ip_network(piece) for piece in pieces if piece)
-        except ValueError as error:
-            raise ConfigError(f"adminAllow: {error}.", keys=("adminAllow",)) from error
+        networks = _networks("adminAllow", self.admin_allow)
         return None if self.admin_policy == OPEN else networks
+
+    @property
+    def slave_networks(self) -> tuple[Network, ...] | None:
+        """From where slaves may come; None from everywhere.
+
+        Raises:
+            ConfigError: The text is no list of networks.
+        """
+        return _networks("haAllow", self.ha_allow) or None
+
+    @property
+    def is_waiting_for_slaves(self) -> bool:
+        """Whether a send is answered only when slaves have its message."""
+        return self.broker_role == SYNC_MASTER and self.in_sync_replicas > 1
 
     @property
     def is_sync_flush(self) -> bool:
         """Whether a send is answered only when its message is on disk."""
         return self.flush_disk_type == SYNC_FLUSH
+
+
+def _check_listener(key: str, text: str) -> None:
+    host, _, port = text.rpartition(":")
+    if text not in ("", OFF) and not (host and _PORT.fullmatch(port) and int(port) <= _HIGHEST_PORT):
+        raise ConfigError(
+            f"{key} {text[:60]!r} is no address.", keys=(key,), remedy="write it like 127.0.0.1:19877, or off"
+        )
+
+
+def _networks(key: str, text: str) -> tuple[Network, ...]:
+    try:
+        return tuple(ipaddress.ip_network(piece.strip()) for piece in text.split(";") if piece.strip())
+    except ValueError as error:
+        raise ConfigError(f"{key}: {error}.", keys=(key,)) from error
+
+
+def values_of(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Read settings under their Java names, and give values by the names of fields.
+
+    Raises:
+        ConfigError: A key is not known, or a text cannot be read; it names all of the former, or the latter.
+    """
+    known = {java_name(each.name): each for each in fields(BrokerConfig)}
+    unknown = tuple(key for key in texts if key not in known)
+    if unknown:
+        shown = ", ".join(key[:_NAME_SHOWN] for key in unknown[:_NAMES_SHOWN])
+        raise ConfigError(f"unknown setting {shown}.", keys=unknown, remedy="docs/broker.md lists the settings.")
+    return {known[key].name: _read(key, known[key], text.strip()) for key, text in texts.items()}
 
 
 def java_name(name: str) -> str:
@@ -189,7 +282,7 @@ def java_name(name: str) -> str:
     return _OTHER_NAMES.get(name) or head + "".join(part.capitalize() for part in rest)
 
 
-_OTHER_NAMES: Final = {"broker_ip1": "brokerIP1"}
+_OTHER_NAMES: Final = {**SECURITY_KEYS, "broker_ip1": "brokerIP1", "broker_ip2": "brokerIP2"}
 
 
 def _fault(each: "Field[Any]", value: object) -> str | None:

@@ -35,6 +35,8 @@ class DelayedDelivery:
         self._turn = turn
         self._clock = clock
         self.on_put_back: Callable[[], None] = lambda: None
+        self.on_delivered: Callable[[str, int], None] = lambda _, __: None
+        """Told of topic and size of each message that is where it belongs."""
 
     def run(self) -> int | None:
         """Deliver what is due, and give the wall-clock time at which there is more to do; None when nothing waits."""
@@ -69,7 +71,9 @@ class DelayedDelivery:
             self._delays.done(head)
             return True
         try:
-            self._turn.put(message, now_ms, self._settling(head))
+            position = self._turn.put(
+                message, now_ms, self._settling(head, lambda: self.on_delivered(message.topic, position.size))
+            )
         except MessageError as error:
             logger.warning("a message of delay level %d at %d cannot be delivered: %s", head.level, head.offset, error)
             self._delays.done(head)
@@ -78,13 +82,14 @@ class DelayedDelivery:
             return False
         return True
 
-    def _settling(self, head: Head) -> Callable[[Stored], None]:
+    def _settling(self, head: Head, delivered: Callable[[], None]) -> Callable[[Stored], None]:
         def settle(stored: Stored) -> None:
             if stored is Stored.FAILED:
                 self._delays.put_back(head)
                 self.on_put_back()
             else:
                 self._delays.done(head)
+                delivered()
 
         return settle
 

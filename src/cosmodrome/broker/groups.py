@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from cosmodrome.errors import MessageError
 from cosmodrome.protocol.bodies.data_version import DataVersion
 from cosmodrome.protocol.bodies.groups import (
     GroupRetryPolicy,
@@ -15,7 +16,7 @@ from cosmodrome.protocol.bodies.groups import (
     SubscriptionGroupConfig,
     SubscriptionGroupTable,
 )
-from cosmodrome.protocol.messages.checks import MAX_GROUP_LENGTH
+from cosmodrome.protocol.messages.checks import check_group
 
 TRANSACTION_GROUP: Final = "CID_RMQ_SYS_TRANS"
 SYSTEM_GROUPS: Final = (
@@ -30,7 +31,7 @@ class Groups:
 
     def __init__(self, *, is_creating: bool, now_ms: int) -> None:
         """Begin with the groups that every broker has; `is_creating` makes others when they are first named."""
-        self._is_creating = is_creating
+        self.is_creating = is_creating
         self._configs = {name: new_group(name) for name in SYSTEM_GROUPS}
         self.version = DataVersion(counter=0, timestamp=now_ms)
         self.is_changed = False
@@ -46,10 +47,13 @@ class Groups:
         """Give a group; None when there is none."""
         return self._configs.get(name)
 
+    def __len__(self) -> int:
+        return len(self._configs)
+
     def find(self, name: str, now_ms: int) -> SubscriptionGroupConfig | None:
         """Give a group, which is made if it is missing and may be made; else None."""
         config = self._configs.get(name)
-        if config is None and self._is_creating and 0 < len(name) <= MAX_GROUP_LENGTH:
+        if config is None and self.is_creating and _is_legal(name):
             config = new_group(name)
             self.put(config, now_ms)
         return config
@@ -79,6 +83,14 @@ class Groups:
         self.version = DataVersion(
             counter=(self.version.counter or 0) + 1, state_version=self.version.state_version, timestamp=now_ms
         )
+
+
+def _is_legal(name: str) -> bool:
+    try:
+        check_group(name)
+    except MessageError:
+        return False
+    return True
 
 
 def new_group(name: str) -> SubscriptionGroupConfig:

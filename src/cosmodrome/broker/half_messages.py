@@ -60,6 +60,11 @@ class HalfStore:
         record = _decoded(self._reader.record_at(log_offset)) if log_offset >= 0 else None
         return record if record is not None and record.topic == HALF_TOPIC else None
 
+    def given_up_at(self, log_offset: int) -> StoredMessage | None:
+        """Give the message at a place in the log that was a half message until it was given up; None when none begins there."""
+        record = _decoded(self._reader.record_at(log_offset)) if log_offset >= 0 else None
+        return record if record is not None and record.topic == GIVEN_UP_TOPIC else None
+
     def put(self, message: NewMessage, settle: Callable[[Stored], None]) -> Position:
         """Store a message. Raises MessageError and StoreUnavailableError as the turn does."""
         return self._turn.put(message, self._clock.wall_ms(), settle, self._disk_timeout_ms)
@@ -104,10 +109,12 @@ class TransactionChecks:
     def run(self, now_ms: int) -> None:
         """Look at all that are open. One that makes trouble does not stop the others."""
         for half, fate in self._transactions.to_check(now_ms):
-            if not self._transactions.begin_end(half.queue_offset):
+            is_asked = fate is Fate.ASK
+            claim = self._transactions.begin_copy if is_asked else self._transactions.begin_end
+            if not claim(half.queue_offset):
                 continue
             try:
-                if fate is Fate.ASK:
+                if is_asked:
                     self._ask(half)
                 else:
                     self._give_up(half, now_ms)
@@ -130,9 +137,9 @@ class TransactionChecks:
                 self._transactions.not_ended(half.queue_offset)
                 return
             copy = asked_again(half, position.queue_offset, position.commit_log_offset, position.store_timestamp_ms)
-            self._transactions.opened(copy)
-            self._transactions.ended(half.queue_offset)
-            self._tell(record, message, position)
+            self._transactions.replaced(half, copy)
+            if self._transactions.is_open(copy.queue_offset):
+                self._tell(record, message, position)
 
         position = self._halves.put(message, settle)
 
@@ -171,6 +178,12 @@ class TransactionChecks:
         self._halves.put_end(half.queue_offset, lambda _: None)
 
 
+def half_again(record: StoredMessage) -> NewMessage:
+    """Give a message that was given up as a half message that nobody was asked about."""
+    message = with_properties(of_record(record), {TRANSACTION_CHECK_TIMES: "0", WAIT: "false"})
+    return message._replace(topic=HALF_TOPIC, queue_id=0)
+
+
 def half_of(record: StoredMessage) -> HalfMessage:
     """Give what is known of a stored half message."""
     position = Position(record.commit_log_offset, 0, record.queue_offset, record.store_timestamp_ms)
@@ -188,6 +201,7 @@ def half_at(message: NewMessage, position: Position) -> HalfMessage:
         stored_ms=position.store_timestamp_ms,
         checks=_number(named.get(TRANSACTION_CHECK_TIMES, "")) or 0,
         immunity_ms=None if immunity_s is None else immunity_s * 1000,
+        unique_key=named.get(UNIQ_KEY, ""),
     )
 
 

@@ -6,10 +6,11 @@ Must not know: how a pull is answered; sockets; the clock.
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from cosmodrome.broker.filters.subscriptions import Wanted
 from cosmodrome.protocol.command import RemotingCommand
 from cosmodrome.store.reading import ReadLimits
 from cosmodrome.transport.dispatch import Peer
@@ -33,7 +34,7 @@ class HeldPull:
         asked_offset: From where it was asked.
         offset: From where it looks on: everything before was looked at.
         limits: How much it takes.
-        is_tag_wanted: Its filter; None takes all.
+        wanted: Its filter.
         deadline_ms: When it is answered whatever came.
         is_over: Whether it waits no more.
     """
@@ -45,7 +46,7 @@ class HeldPull:
     offset: int
     deadline_ms: int
     limits: ReadLimits
-    is_tag_wanted: Callable[[int], bool] | None
+    wanted: Wanted
     is_over: bool = False
 
 

@@ -144,6 +144,10 @@ class Members:
             sorted(name for name, each in self._consumers.items() if each.members and topic in each.subscriptions)
         )
 
+    def consumer_groups(self) -> tuple[str, ...]:
+        """Give the names of the consumer groups that are connected."""
+        return tuple(sorted(self._consumers))
+
     def producers(self, group: str) -> tuple[Client, ...]:
         """Give the producers of a group."""
         return tuple(self._producers.get(group, {}).values())

@@ -24,6 +24,8 @@ class Offsets:
         self._resets: dict[tuple[str, str], QueueOffsets] = {}
         self._version = DataVersion(counter=0, timestamp=now_ms)
         self.is_changed = False
+        self.kept_ms = 0
+        """When the table was kept that was taken over."""
 
     def load(self, table: ConsumerOffsetTable) -> None:
         """Take over a table that was kept."""
@@ -31,6 +33,27 @@ class Offsets:
         self._pulled |= _by_topic_and_group(table.pull_offset_table or {})
         if table.data_version is not None:
             self._version = table.data_version
+            self.kept_ms = table.data_version.timestamp or 0
+
+    def fit(self, ends: Mapping[tuple[str, int], int]) -> int:
+        """Move what is committed beyond the end of a queue to that end, and say how often; other queues stay.
+
+        A log that was cut, or a slave that had not everything, leaves such offsets. A group with one would not get what
+        is stored before its offset is reached again.
+        """
+        moved = 0
+        for (topic, _), offsets in self._committed.items():
+            for queue_id, offset in offsets.items():
+                end = ends.get((topic, queue_id))
+                if end is not None and offset > end:
+                    offsets[queue_id] = end
+                    moved += 1
+        self.is_changed = self.is_changed or moved > 0
+        return moved
+
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Give topic and group of everything that is committed or was pulled."""
+        return tuple(self._committed | self._pulled)
 
     def committed(self, topic: str, group: str, queue_id: int) -> int | None:
         """Give the offset that a group has committed; None when it has not, or has committed one below 0."""
@@ -46,11 +69,11 @@ class Offsets:
         return True
 
     def pulled(self, topic: str, group: str, queue_id: int) -> int:
-        """Give the offset that a group has pulled last, 0 when it has not."""
+        """Give the offset behind what a group has pulled last, 0 when it has not."""
         return self._pulled.get((topic, group), {}).get(queue_id, 0)
 
     def note_pull(self, topic: str, group: str, queue_id: int, offset: int) -> None:
-        """Note from where a group pulls."""
+        """Note behind what a group has pulled."""
         self._pulled.setdefault((topic, group), {})[queue_id] = offset
 
     def reset(self, topic: str, group: str, queue_id: int, offset: int) -> None:
@@ -82,9 +105,11 @@ class Offsets:
         return tuple(sorted(group for each, group in self._committed if each == topic))
 
     def copy(self, topic: str, source: str, target: str) -> None:
-        """Give a group what another has committed in a topic."""
-        self._committed[topic, target] = dict(self._committed.get((topic, source), {}))
-        self.is_changed = True
+        """Give a group what another has committed in a topic; nothing when that is nothing."""
+        offsets = self._committed.get((topic, source))
+        if offsets:
+            self._committed[topic, target] = dict(offsets)
+            self.is_changed = True
 
     def forget_topic(self, topic: str) -> None:
         """Forget everything about a topic, resets that wait too."""

@@ -90,6 +90,12 @@ class Registrar:
             server.changed.update(dict.fromkeys(topics))
             server.wake.set()
 
+    def refresh(self) -> None:
+        """Tell of everything anew, at once: what is published of topics has changed."""
+        for server in self._servers.values():
+            server.is_stale = True
+            server.wake.set()
+
     def connection_lost(self, address: str) -> None:
         """Register anew with a NameServer whose connection has ended: it may have forgotten this broker."""
         server = self._servers.get(address)

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from cosmodrome.broker.arrivals import Arrivals
+from cosmodrome.broker.store_times import StoreTimes
 from cosmodrome.protocol.bodies.broker_stats import BrokerStatsData, BrokerStatsItem
 
 TOPIC_PUT_NUMS: Final = "TOPIC_PUT_NUMS"
@@ -18,7 +20,15 @@ GROUP_GET_SIZE: Final = "GROUP_GET_SIZE"
 SNDBCK_PUT_NUMS: Final = "SNDBCK_PUT_NUMS"
 BROKER_PUT_NUMS: Final = "BROKER_PUT_NUMS"
 BROKER_GET_NUMS: Final = "BROKER_GET_NUMS"
-OF_GROUPS: Final = (GROUP_GET_NUMS, GROUP_GET_SIZE, SNDBCK_PUT_NUMS)
+GROUP_LOST_NUMS: Final = "GROUP_LOST_NUMS"
+"""Ours: messages that were deleted before a group had read them."""
+TIMER_ENQUEUE_NUMS: Final = "TIMER_ENQUEUE_NUMS"
+"""Ours: messages of the timer topic that were read."""
+TIMER_DEQUEUE_NUMS: Final = "TIMER_DEQUEUE_NUMS"
+"""Ours: timer messages that were due."""
+DLQ_PUT_NUMS: Final = "DLQ_PUT_NUMS"
+"""Ours in its key: messages that a group has given up."""
+OF_GROUPS: Final = (GROUP_GET_NUMS, GROUP_GET_SIZE, SNDBCK_PUT_NUMS, GROUP_LOST_NUMS, DLQ_PUT_NUMS)
 """Their key is `topic@group`."""
 
 SAMPLE_MS: Final = 10_000
@@ -65,6 +75,10 @@ class Statistics:
         """Begin without any."""
         self._counters: dict[tuple[str, str], _Counter] = {}
         self._samples = 0
+        self.times = StoreTimes()
+        """How long storing and reading took."""
+        self.arrivals = Arrivals()
+        """What came in, by kind and size."""
 
     def count(self, name: str, key: str, value: int = 1, times: int = 1) -> None:
         """Add to a counter."""
@@ -78,6 +92,7 @@ class Statistics:
 
     def sample(self, now_ms: int) -> None:
         """Take a sample of each counter; the time is that of a clock that never steps."""
+        self.times.sample()
         is_coarse = self._samples % _COARSE_EVERY == 0
         self._samples += 1
         for counter in self._counters.values():
@@ -91,6 +106,10 @@ class Statistics:
         """Give the sum since the start."""
         counter = self._counters.get((name, key))
         return 0 if counter is None else counter.value
+
+    def totals(self, name: str) -> dict[str, int]:
+        """Give the sums since the start of all counters of this name, by their keys."""
+        return {key: counter.value for (each, key), counter in self._counters.items() if each == name}
 
     def rate(self, name: str, key: str, now_ms: int, span_ms: int = _MINUTE_MS) -> float:
         """Give the rate per second over the last `span_ms`."""
@@ -107,6 +126,7 @@ class Statistics:
 
     def forget_topic(self, topic: str) -> None:
         """Forget the counters of a topic."""
+        self.arrivals.forget_topic(topic)
         self._forget(lambda name, key: key == topic or (name in OF_GROUPS and key.startswith(f"{topic}@")))
 
     def forget_group(self, group: str) -> None:

@@ -18,6 +18,8 @@ from cosmodrome.store.message_store import MessageStore
 logger = logging.getLogger(__name__)
 
 CHECKPOINT_S: Final = 1.0
+INDEX_EVERY: Final = 10
+"""Checkpoints of which one saves the index: by then most of its slots have changed, however many messages there were."""
 
 
 class Syncing:
@@ -30,7 +32,8 @@ class Syncing:
         self._threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="cosmodrome-sync")
         self._sync: asyncio.Task[None] | None = None
         self._checkpoints: asyncio.Task[None] | None = None
-        self._marked_to = store.end
+        self._marked_to = self._indexed_to = store.end
+        self._checkpoint_count = 0
         self._is_stopping = asyncio.Event()
 
     def start(self) -> None:
@@ -56,6 +59,7 @@ class Syncing:
         except StoreUnavailableError as error:
             self._turn.fail_waiting()
             raise StorageError(f"{error}.") from error
+        self._turn.synced()
 
     async def stop(self) -> None:
         """Finish what is under way, and sync for those who wait. May be called again."""
@@ -91,17 +95,24 @@ class Syncing:
             if self._store.failure is not None:
                 await self._resume()
             elif self._store.end != self._marked_to:
-                await self._checkpoint()
+                self._checkpoint_count += 1
+                await self._checkpoint(has_index=self._checkpoint_count % INDEX_EVERY == 0)
+            elif self._store.end != self._indexed_to:
+                await self._checkpoint(has_index=True)
 
-    async def _checkpoint(self) -> None:
+    async def _checkpoint(self, *, has_index: bool) -> None:
         self._marked_to = self._store.end
+        if has_index:
+            self._indexed_to = self._marked_to
         try:
-            job = self._store.begin_checkpoint()
+            job = self._store.begin_checkpoint(has_index=has_index)
             await self._in_thread(job.run)
             self._store.end_checkpoint(job)
         except StoreUnavailableError as error:
             logger.error("a checkpoint of the message store failed: %s", error.reason)  # noqa: TRY400
             self._turn.fail_waiting()
+        else:
+            self._turn.synced()
 
     async def _resume(self) -> None:
         """Try to accept messages again. No sync is under way: none begins while the store has failed."""
@@ -113,6 +124,7 @@ class Syncing:
             logger.warning("the message store accepts nothing still: %s", error.what)
         else:
             logger.warning("the message store accepts messages again")
+            self._turn.synced()
 
     async def _in_thread(self, run: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._threads, run)

@@ -11,7 +11,7 @@ import msgspec
 
 from cosmodrome.protocol.bodies.data_version import DataVersion
 from cosmodrome.protocol.bodies.topics import BrokerTopicConfig, BrokerTopicTable
-from cosmodrome.protocol.messages.checks import DLQ_PREFIX, RETRY_PREFIX
+from cosmodrome.protocol.messages.checks import DLQ_PREFIX, RETRY_PREFIX, REVIVE_PREFIX
 
 INHERIT: Final = 1
 WRITE: Final = 2
@@ -23,7 +23,10 @@ SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
 HALF_TOPIC: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_TOPIC: Final = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 GIVEN_UP_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
+TIMER_TOPIC: Final = "rmq_sys_wheel_timer"
 SYSTEM_PREFIX: Final = "rmq_sys_"
+REVIVE_QUEUES: Final = 8
+"""Of the topic of what is popped."""
 _UNIT: Final = 1
 SYSTEM_TOPICS: Final = frozenset(
     {
@@ -38,7 +41,7 @@ class Topics:
 
     def __init__(self, cluster: str, broker: str, template_queues: int, now_ms: int) -> None:
         """Begin with the topics that every broker has; no template topic if `template_queues` is 0."""
-        self._own = SYSTEM_TOPICS | {cluster, broker, reply_topic(cluster)}
+        self._own = SYSTEM_TOPICS | {cluster, broker, reply_topic(cluster), revive_topic(cluster)}
         self._configs: dict[str, BrokerTopicConfig] = {}
         self._changed: dict[str, None] = {}
         self.version = DataVersion(counter=0, timestamp=now_ms)
@@ -55,6 +58,8 @@ class Topics:
             reply_topic(cluster): (1, READ_WRITE),
             HALF_TOPIC: (1, READ_WRITE),
             OP_TOPIC: (1, READ_WRITE),
+            TIMER_TOPIC: (1, READ_WRITE),
+            revive_topic(cluster): (REVIVE_QUEUES, READ_WRITE),
         }
         if template_queues:
             sizes[TEMPLATE_TOPIC] = (template_queues, READ_WRITE | INHERIT)
@@ -153,6 +158,10 @@ class Topics:
 
     def _moved(self, name: str, now_ms: int) -> None:
         self._changed[name] = None
+        self.move_version(now_ms)
+
+    def move_version(self, now_ms: int) -> None:
+        """Move the version, so that whoever has the table reads it anew."""
         self.version = DataVersion(
             counter=(self.version.counter or 0) + 1, state_version=self.version.state_version, timestamp=now_ms
         )
@@ -166,6 +175,11 @@ def retry_topic(group: str) -> str:
 def dead_letter_topic(group: str) -> str:
     """Give the topic of messages that a group has given up."""
     return DLQ_PREFIX + group
+
+
+def revive_topic(cluster: str) -> str:
+    """Give the topic of what is popped and acknowledged."""
+    return f"{REVIVE_PREFIX}{cluster}"
 
 
 def reply_topic(cluster: str) -> str:

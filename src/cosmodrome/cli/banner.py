@@ -25,11 +25,12 @@ _COMMAND: Final = "cosmodrome"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What is known when the server has started. `address` is as bound, `took_s` how long it took."""
+    """What is known when the server has started. Addresses are as bound, `took_s` is how long it took."""
 
     loaded: LoadedConfig
     address: str
     took_s: float
+    http_address: str = ""
 
 
 def banner(start: Start, host: str) -> str:
@@ -39,6 +40,7 @@ def banner(start: Start, host: str) -> str:
     source = str(start.loaded.path or "built-in defaults")
     lines = [
         f"  remoting   {start.address:<22} brokers and clients: namesrvAddr={peers}",
+        f"  http       {_http(start.http_address)}",
         f"  config     {source:<22} (changes made at run time go to {start.loaded.store.path})",
         f"  data       {config.data_dir} (KV: {config.kv_config_path})",
         f"  log        {_log(config)}",
@@ -60,6 +62,12 @@ def banner(start: Start, host: str) -> str:
         f"Try: {_own_command()} admin clusterList -n {peers}   or   start an Apache broker: mqbroker -n {peers}"
     )
     return "\n".join(lines)
+
+
+def _http(address: str) -> str:
+    if not address:
+        return "off                    (probes, metrics, JSON API: --http 127.0.0.1:19876)"
+    return f"{f'http://{address}':<22} /metrics, /readyz, /api/v1"
 
 
 def _own_command() -> str:

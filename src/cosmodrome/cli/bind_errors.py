@@ -19,8 +19,10 @@ _OTHER_PORTS: Final = range(10, 110, 10)
 
 def explained(error: BindError, config: NamesrvConfig) -> BindError:
     """Give the same error with a reason and an advice, as far as they can be found out."""
+    if error.remedy:
+        return error
     number = getattr(error.__cause__, "errno", None)
-    why, remedy = error.why, error.remedy
+    why, remedy = error.why, None
     if number == errno.EADDRINUSE:
         owner = find_port_owner(config.listen_port)
         why = (

@@ -1,10 +1,9 @@
 """What `cosmodrome broker` does.
 
-Owns: the way from flags and a properties file to a running broker; its ready line.
-Must not know: the grammar of flags (commands.py); what a broker does.
+Owns: the way from flags and a properties file to checked settings, to printing or checking them, or to a running broker.
+Must not know: the grammar of flags (commands.py); signals while it runs (broker_life.py); what a broker does.
 """
 
-import asyncio
 import logging
 import os
 import sys
@@ -13,15 +12,17 @@ from pathlib import Path
 from typing import Final
 
 from cosmodrome.broker.config import BrokerConfig
-from cosmodrome.broker.server import Broker
 from cosmodrome.cli.failures import EXIT_OK, end_with
-from cosmodrome.cli.signals import ignore_signals, watch_signals
 from cosmodrome.client.addresses import ADDRESS_VARIABLES
 from cosmodrome.errors import ConfigError
+from cosmodrome.namesrv.config_store import ConfigStore
 from cosmodrome.namesrv.logs import LineWriter, LogFormat, configure_logging, end_logging
-from cosmodrome.namesrv.properties import decode, parse
+from cosmodrome.namesrv.properties import decode, last_values, parse
+
+_LOG = logging.getLogger("cosmodrome.broker.config")
 
 _DEFAULT_STORE: Final = "~/store"
+_HOME_VARIABLE: Final = "ROCKETMQ_HOME"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,62 +31,128 @@ class BrokerOptions:
 
     config_file: str | None = None
     namesrv_addr: str | None = None
+    http: str | None = None
     settings: tuple[tuple[str, str], ...] = ()
+    print_config: bool = False
+    check_config: bool = False
     log_level: str = "info"
+    log_format: str = "auto"
+    pid_file: str | None = None
+    ready_fd: int | None = None
+    verbose: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedSettings:
+    """Settings, and where changes of them are kept; None without a file."""
+
+    config: BrokerConfig
+    store: ConfigStore | None
 
 
 def run(options: BrokerOptions) -> None:
-    """Run a broker until a signal, and end the process."""
-    end_with(lambda: _act(options), shows_traces=False)
+    """Do what the flags say, and end the process."""
+    end_with(lambda: _act(options), shows_traces=options.verbose > 1)
+
+
+def load_settings(options: BrokerOptions) -> LoadedSettings:
+    """Read the settings: a later source wins, of the environment, the file, and the flags.
+
+    Raises:
+        ConfigError: The file cannot be read, a key is not known, or a value cannot be used.
+    """
+    texts = {"storePathRootDir": _DEFAULT_STORE} | _environment()
+    store = None
+    if options.config_file is not None:
+        path = Path(options.config_file)
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise ConfigError(f"cannot read {path}: {error.strerror or error}.") from error
+        texts |= last_values(parse(decode(content)[0]))
+        store = ConfigStore(path, dict.fromkeys(_flags(options), "a flag"), is_given=True, content=content)
+    return LoadedSettings(config=BrokerConfig.of_java(texts | _flags(options)), store=store)
+
+
+def _environment() -> dict[str, str]:
+    found = {}
+    address = next((os.environ[name] for name in ADDRESS_VARIABLES if os.environ.get(name)), None)
+    if address is not None:
+        found["namesrvAddr"] = address
+    if os.environ.get(_HOME_VARIABLE):
+        found["rocketmqHome"] = os.environ[_HOME_VARIABLE]
+    return found
+
+
+def _flags(options: BrokerOptions) -> dict[str, str]:
+    named = {"namesrvAddr": options.namesrv_addr, "http": options.http}
+    return {key: text for key, text in named.items() if text is not None} | dict(options.settings)
 
 
 def _act(options: BrokerOptions) -> int:
-    config = _config(options)
-    configure_logging(logging.getLevelNamesMapping()[options.log_level.upper()], LogFormat.AUTO, sys.stderr)
+    loaded = load_settings(options)
+    stdout = LineWriter(sys.stdout)
+    if options.check_config:
+        for line in _check(loaded.config):
+            stdout.write(line)
+        stdout.write(f"configuration OK: {options.config_file or 'built-in defaults'}")
+        return EXIT_OK
+    if options.print_config:
+        for key, value in loaded.config.listing().items():
+            stdout.write(f"{key}={value}")
+        return EXIT_OK
+    return _serve(options, loaded, stdout)
+
+
+def _check(config: BrokerConfig) -> list[str]:
+    """Read the files that a start reads, and change none.
+
+    Raises:
+        TlsError: A certificate or key cannot be used.
+        ConfigError: The accounts cannot be used.
+    """
+    from cosmodrome.broker.security.auth_file import initial_users  # noqa: PLC0415  # a start does not need all of it
+    from cosmodrome.broker.security.plain_acl_files import PlainAclFiles  # noqa: PLC0415
+    from cosmodrome.broker.tls import with_tls_config_file  # noqa: PLC0415
+    from cosmodrome.transport.server_tls import ServerTls  # noqa: PLC0415
+
+    ServerTls(with_tls_config_file(config))
+    initial_users(config.init_authentication_user, config.inner_client_authentication_credentials)
+    if not config.acl_enable:
+        return []
+    if not config.rocketmq_home:
+        raise ConfigError("aclEnable=true needs rocketmqHome.", keys=("aclEnable", "rocketmqHome"))
+    files = PlainAclFiles(Path(config.rocketmq_home).expanduser() / "conf", lambda: 0)
+    return [f"accounts below {config.rocketmq_home}: {len(files.acl)}"]
+
+
+def _serve(options: BrokerOptions, loaded: LoadedSettings, stdout: LineWriter) -> int:
+    # They load the broker and the event loop, which printing and checking do not need.
+    from cosmodrome.broker.server import Broker  # noqa: PLC0415
+    from cosmodrome.cli.broker_life import Announcer, BrokerProgram, serve  # noqa: PLC0415
+    from cosmodrome.cli.pid_file import PidFile  # noqa: PLC0415
+    from cosmodrome.cli.sd_notify import ServiceManager  # noqa: PLC0415
+
+    level = logging.DEBUG if options.verbose else logging.getLevelNamesMapping()[options.log_level.upper()]
+    configure_logging(level, LogFormat(options.log_format.lower()), sys.stderr)
+    _warn_of_secrets(options, loaded.config)
+    announcer = Announcer(
+        stdout=stdout,
+        pid_file=PidFile(Path(options.pid_file), is_asked_for=True) if options.pid_file else None,
+        ready_fd=options.ready_fd,
+        manager=ServiceManager(os.environ),
+    )
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            return runner.run(_serve(config))
+        broker = Broker(config=loaded.config, settings_file=loaded.store)
+        return serve(BrokerProgram(broker), announcer, lambda: load_settings(options).config)
     finally:
         end_logging()
 
 
-def _config(options: BrokerOptions) -> BrokerConfig:
-    """Read the settings: a later source wins, of the environment, the file, and the flags."""
-    texts = {"storePathRootDir": _DEFAULT_STORE}
-    address = next((os.environ[name] for name in ADDRESS_VARIABLES if os.environ.get(name)), None)
-    if address is not None:
-        texts["namesrvAddr"] = address
-    if options.config_file is not None:
-        try:
-            text, _ = decode(Path(options.config_file).read_bytes())
-        except OSError as error:
-            raise ConfigError(f"cannot read {options.config_file}: {error.strerror or error}.") from error
-        texts |= {each.key: each.value for each in parse(text)}
-    if options.namesrv_addr is not None:
-        texts["namesrvAddr"] = options.namesrv_addr
-    return BrokerConfig.of_java(texts | dict(options.settings))
+def _warn_of_secrets(options: BrokerOptions, config: BrokerConfig) -> None:
+    from cosmodrome.broker.security.secret_files import is_open_to_others  # noqa: PLC0415  # as above
+    from cosmodrome.broker.security_settings import SECRETS  # noqa: PLC0415
 
-
-async def _serve(config: BrokerConfig) -> int:
-    loop = asyncio.get_running_loop()
-    signalled = watch_signals(loop, lambda: logging.getLogger(__name__).info("settings are read at a start only"))
-    broker = Broker(config=config)
-    await broker.start()
-    try:
-        known = f" and name server is {config.namesrv_addr}" if config.namesrv_addr else ""
-        line = f"The broker[{config.broker_name}, {broker.address}] boot success. serializeType=JSON{known}"
-        LineWriter(sys.stdout).write(line)
-        await signalled
-    finally:
-        await broker.stop()
-        ignore_signals(loop)
-    return EXIT_OK
-
-
-def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
-    """Give the faster event loop where it is installed, else None for asyncio's own."""
-    try:
-        import uvloop  # noqa: PLC0415  # optional
-    except ImportError:
-        return None
-    return uvloop.Loop
+    has_secrets = any(getattr(config, name) for name in SECRETS)
+    if has_secrets and options.config_file is not None and is_open_to_others(Path(options.config_file)):
+        _LOG.warning("%s holds secrets and can be read by others: chmod 600", options.config_file)

@@ -77,6 +77,7 @@ def cosmodrome() -> None:
 @click.option("--listenPort", "listen_port", metavar="N", help="Port to listen on; 0 takes any free one.")
 @click.option("--bindAddress", "bind_address", metavar="A", help="Address to listen on.")
 @click.option("--data-dir", "--dataDir", "data_dir", metavar="D", help="Folder of the files that the server writes.")
+@click.option("--http", metavar="A:P|off", help="Where probes, metrics and the JSON API are.")
 @click.option("--shadow", metavar="A:P", help="Put every read to this NameServer too, and report differing answers.")
 @click.option("--shadow-report", metavar="F", help="Write what --shadow found here, at the end and on SIGUSR1.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", callback=_settings, help="Set any key.")
@@ -118,16 +119,38 @@ def namesrv(**options: Any) -> None:
 @cosmodrome.command(context_settings=_CONTEXT)
 @click.option("-c", "--configFile", "config_file", metavar="F", help="Settings, as in Apache's broker.conf.")
 @click.option("-n", "--namesrvAddr", "namesrv_addr", metavar="A:P;A:P", help="NameServers to register with.")
+@click.option("-p", "--printConfigItem", "print_config", is_flag=True, help="Print all settings and exit.")
+@click.option("-m", "--printImportantConfig", "print_config", is_flag=True, help="The same.")
+@click.option("--http", metavar="A:P|off", help="Where probes and metrics are.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", callback=_settings, help="Set any key.")
+@click.option("--check-config", is_flag=True, help="Check the settings and exit.")
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
     default="info",
     show_default=True,
+    envvar="COSMODROME_LOG_LEVEL",
     help="Log events from this level on.",
 )
+@click.option(
+    "--log-format",
+    type=click.Choice(["auto", "text", "json"], case_sensitive=False),
+    default="auto",
+    show_default=True,
+    envvar="COSMODROME_LOG_FORMAT",
+    help="How log lines on standard error look; auto is text on a terminal.",
+)
+@click.option("--pid-file", metavar="F", help="Write the process id here while running.")
+@click.option(
+    "--ready-fd", type=int, metavar="N", callback=_open_descriptor, help="Write HOST:PORT here when ready, and close."
+)
+@click.option("-v", "verbose", count=True, help="Log at level debug; -vv also shows the trace of an error.")
+@click.version_option(__version__, message="cosmodrome %(version)s")
 def broker(**options: Any) -> None:
-    """Run a broker. docs/broker.md says what it does and what it does not."""
+    """Run a broker. docs/broker.md says what it does and what it does not, docs/broker-security.md who may do what.
+
+    SIGHUP has the settings read again, SIGTERM ends it when what is asked is answered.
+    """
     from cosmodrome.cli.broker import BrokerOptions, run  # noqa: PLC0415  # help and other commands do not need it
 
     run(BrokerOptions(**options))
@@ -163,6 +186,12 @@ def mqnamesrv() -> None:
     """Run `mqnamesrv`, which is `cosmodrome namesrv`, with the arguments of this process; ends the process."""
     _fill_standard_descriptors()
     namesrv(sys.argv[1:], prog_name="mqnamesrv")
+
+
+def mqbroker() -> None:
+    """Run `mqbroker`, which is `cosmodrome broker`, with the arguments of this process; ends the process."""
+    _fill_standard_descriptors()
+    broker(sys.argv[1:], prog_name="mqbroker")
 
 
 def mqadmin() -> None:

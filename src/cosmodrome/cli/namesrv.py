@@ -32,6 +32,7 @@ class NamesrvOptions:
     listen_port: str | None = None
     bind_address: str | None = None
     data_dir: str | None = None
+    http: str | None = None
     shadow: str | None = None
     shadow_report: str | None = None
     settings: tuple[tuple[str, str], ...] = ()
@@ -56,6 +57,7 @@ def flag_settings(options: NamesrvOptions) -> list[Setting]:
         "listenPort": ("--listenPort", options.listen_port),
         "bindAddress": ("--bindAddress", options.bind_address),
         "dataDir": ("--data-dir", options.data_dir),
+        "http": ("--http", options.http),
         "shadow": ("--shadow", options.shadow),
         "pidFile": ("--pid-file", options.pid_file),
     }

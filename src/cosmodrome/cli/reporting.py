@@ -34,6 +34,11 @@ class ReportingServer:
         """The address as bound, after `start`."""
         return self._server.address
 
+    @property
+    def http_address(self) -> str:
+        """That of HTTP, empty when there is none."""
+        return self._server.http_address
+
     async def start(self) -> None:
         """Start, and write a first report, so that a path that cannot be written is known at once.
 

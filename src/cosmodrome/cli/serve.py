@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from cosmodrome.cli.banner import Start, banner, own_address
 from cosmodrome.cli.bind_errors import explained
@@ -26,6 +26,8 @@ from cosmodrome.namesrv.logs import LineWriter
 from cosmodrome.namesrv.memory import settle
 
 _LOG = logging.getLogger(__name__)
+
+ReadT_contra = TypeVar("ReadT_contra", contravariant=True)
 
 
 class StopSummary(Protocol):
@@ -50,6 +52,10 @@ class Server(Protocol):
     @property
     def address(self) -> str:
         """The address as bound, after `start`."""
+
+    @property
+    def http_address(self) -> str:
+        """That of HTTP, empty when there is none."""
 
     async def start(self) -> None:
         """Open the listener, or raise BindError or StorageError."""
@@ -91,8 +97,8 @@ class Announcer:
     publish: Publish = lambda _: None
     manager: ServiceManager = field(default_factory=lambda: ServiceManager({}))
 
-    def ready(self, address: str) -> None:
-        """Announce a listener.
+    def ready(self, address: str, http_address: str = "") -> None:
+        """Announce a listener, and that of HTTP if there is one.
 
         Raises:
             StorageError: The pid file cannot be written.
@@ -102,10 +108,11 @@ class Announcer:
             self.publish(UncleanEnd(previous_pid=previous, pid_file=str(self.pid_file.path)))
         kind = self.loaded.config.serialize_type.name
         self.terminal.stdout.write(f"The Name Server boot success. serializeType={kind}, address {address}")
-        start = Start(loaded=self.loaded, address=address, took_s=time.perf_counter() - self.began_s)
+        took_s = time.perf_counter() - self.began_s
+        start = Start(loaded=self.loaded, address=address, took_s=took_s, http_address=http_address)
         self.terminal.stderr.write(banner(start, own_address()))
         if self.ready_fd is not None:
-            _write_ready(self.ready_fd, address)
+            write_ready(self.ready_fd, address)
         self.manager.ready(f"listening on {address}")
         self.manager.watch()
 
@@ -135,7 +142,7 @@ def serve(server: Server, announcer: Announcer, read_config: ReadAgain) -> int:
         BindError: The address cannot be listened on; the text says who does, if that can be found out.
         StorageError: A file cannot be used.
     """
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         try:
             return runner.run(_serve(server, announcer, read_config))
         except BindError as error:
@@ -146,13 +153,13 @@ def serve(server: Server, announcer: Announcer, read_config: ReadAgain) -> int:
 
 async def _serve(server: Server, announcer: Announcer, read_config: ReadAgain) -> int:
     loop = asyncio.get_running_loop()
-    reloading = _Reloading(server, announcer, read_config)
+    reloading = Reloading(server, announcer.manager, read_config)
     signalled = watch_signals(loop, reloading.soon)
     await server.start()
     reason = "failed"
     try:
         settle()
-        announcer.ready(server.address)
+        announcer.ready(server.address, server.http_address)
         reloading.begin()
         reason = (await signalled).name
     finally:
@@ -163,12 +170,23 @@ async def _serve(server: Server, announcer: Announcer, read_config: ReadAgain) -
     return EXIT_OK
 
 
-class _Reloading:
+class Reloadable(Protocol[ReadT_contra]):
+    """What reads its configuration again."""
+
+    @property
+    def address(self) -> str:
+        """The address as bound."""
+
+    async def reload(self, read: ReadT_contra) -> None:
+        """Take over what `read` gives, or nothing of it, and log which."""
+
+
+class Reloading(Generic[ReadT_contra]):
     """Reads the configuration again when told to, once at a time; what comes meanwhile is one more time."""
 
-    def __init__(self, server: Server, announcer: Announcer, read_config: ReadAgain) -> None:
+    def __init__(self, server: Reloadable[ReadT_contra], manager: ServiceManager, read_config: ReadT_contra) -> None:
         self._server = server
-        self._announcer = announcer
+        self._manager = manager
         self._read_config = read_config
         self._is_wanted = False
         self._has_begun = False
@@ -187,7 +205,7 @@ class _Reloading:
             self._task = asyncio.ensure_future(self._reload())
 
     async def _reload(self) -> None:
-        manager = self._announcer.manager
+        manager = self._manager
         while self._is_wanted:
             self._is_wanted = False
             manager.reloading()
@@ -199,7 +217,7 @@ class _Reloading:
         self._task = None
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """Give the faster event loop where it is installed, else None for asyncio's own."""
     try:
         import uvloop  # noqa: PLC0415  # optional
@@ -208,7 +226,8 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-def _write_ready(descriptor: int, address: str) -> None:
+def write_ready(descriptor: int, address: str) -> None:
+    """Write the address into an open descriptor, and close it; say so when nobody reads it."""
     try:
         os.write(descriptor, f"{address}\n".encode())
         os.close(descriptor)

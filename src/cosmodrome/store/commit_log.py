@@ -4,6 +4,8 @@ Owns: where the next record goes, and the fillers at the ends of files; writing 
 Must not know: what a record is for; queues.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from cosmodrome.errors import StoreFormatError
@@ -35,6 +37,8 @@ class CommitLog:
         self.room_end = settings.segment_bytes
         self.pieces: list[bytes] = []
         self._begin = 0
+        self._viewed: tuple[int, memoryview] = (-1, memoryview(b""))
+        """Where the file starts that was looked at last, and all of it."""
         self._full: list[tuple[int, list[bytes]]] = []
 
     @property
@@ -83,6 +87,7 @@ class CommitLog:
     def set_end(self, end: int) -> None:
         """Say where the log ends; nothing is gathered afterwards."""
         self.end = self.reserved = self._begin = end
+        self._viewed = (-1, memoryview(b""))
         self.room_end = self.segments.start_of(end) + self.segment_bytes
         self.pieces = []
         self._full.clear()
@@ -102,13 +107,26 @@ class CommitLog:
         Raises:
             OSError: The file cannot be opened.
         """
-        if position < 0 or size < 0 or position + size > self.end:
+        if size < 0 or position < self.segments.start or position + size > self.end:
             return None
         at = position % self.segment_bytes
-        file = self.file_at(position)
-        if file is None or at + size > self.segment_bytes:
-            return None
-        return file.view()[at : at + size]
+        start, view = self._viewed
+        if start != position - at:
+            start = position - at
+            file = self.file_at(position)
+            if file is None:
+                return None
+            view = file.view()
+            self._viewed = (start, view)
+        return view[at : at + size] if at + size <= self.segment_bytes else None
+
+    def cold_part(self, position: int, size: int) -> tuple[StoreFile, int, int] | None:
+        """Give the part of a file with these bytes (file, place, length) if it is not in memory; None if it is.
+
+        Raises:
+            OSError: The file cannot be opened.
+        """
+        return self.segments.cold_part(position, size)
 
     def bytes_from(self, position: int, limit: int) -> memoryview | None:
         """Give at most `limit` bytes from there, to the end of the file at most, as replication sends them.
@@ -122,6 +140,19 @@ class CommitLog:
             return None
         left = min(self.end - position, self.segment_bytes - position % self.segment_bytes)
         return self.view(position, min(limit, left))
+
+    def reading_from(self, position: int, limit: int) -> Callable[[], object] | None:
+        """Give what reads at most `limit` bytes of one file into memory, to be called in any thread.
+
+        What it gives is of no use: the file may be another one by then. None where there are none.
+
+        Raises:
+            OSError: The file cannot be opened; so may what is given.
+        """
+        if not self.start <= position < self.end:
+            return None
+        file = self.file_at(position)
+        return None if file is None else partial(file.read, position % self.segment_bytes, limit)
 
     def append_raw(self, position: int, data: bytes | memoryview) -> None:
         """Write bytes that a master sent, at its own positions. An empty log begins where the first of them begin.
@@ -137,4 +168,5 @@ class CommitLog:
 
     def close(self) -> None:
         """Close the files. May be called again."""
+        self._viewed = (-1, memoryview(b""))
         self._open.close()

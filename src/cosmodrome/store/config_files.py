@@ -22,6 +22,7 @@ CONSUMER_OFFSETS: Final = "consumerOffset.json"
 DELAY_OFFSETS: Final = "delayOffset.json"
 CONSUMER_FILTERS: Final = "consumerFilter.json"
 CONSUMER_ORDER: Final = "consumerOrderInfo.json"
+REQUEST_MODES: Final = "messageRequestMode.json"
 
 _BOM: Final = b"\xef\xbb\xbf"
 _MAX_VALUES: Final = 20_000_000

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from cosmodrome.errors import StoreFormatError
+from cosmodrome.store.files import StoreFile
 from cosmodrome.store.segments import Segments
 from cosmodrome.store.settings import UNIT_BYTES
 
-_UNIT: Final = struct.Struct(">qiq")
-_HOLE_SIZE: Final = 2**31 - 1
-HOLE: Final = _UNIT.pack(0, _HOLE_SIZE, 0)
+UNIT: Final = struct.Struct(">qiq")
+HOLE_SIZE: Final = 2**31 - 1
+HOLE: Final = UNIT.pack(0, HOLE_SIZE, 0)
 """Where there is no message: before the first one of a file, and in the place of one that is damaged."""
 _READ_UNITS: Final = 4096
 _PENDING_LIMIT: Final = 4096
@@ -31,7 +32,7 @@ class Unit(NamedTuple):
     @property
     def is_hole(self) -> bool:
         """Whether there is no message."""
-        return self.size == _HOLE_SIZE
+        return self.size == HOLE_SIZE
 
     @property
     def is_written(self) -> bool:
@@ -77,7 +78,7 @@ class ConsumeQueue:
 
     def put(self, log_offset: int, size: int, tag_code: int) -> None:
         """Gather the unit of the next message."""
-        self._pending.append(_UNIT.pack(log_offset, size, tag_code))
+        self._pending.append(UNIT.pack(log_offset, size, tag_code))
         self.next_offset += 1
 
     def put_holes(self, count: int) -> None:
@@ -111,7 +112,7 @@ class ConsumeQueue:
         Raises:
             OSError: A part of it may be written.
         """
-        self.segments.write(offset * UNIT_BYTES, _UNIT.pack(log_offset, size, tag_code))
+        self.segments.write(offset * UNIT_BYTES, UNIT.pack(log_offset, size, tag_code))
 
     def give_up(self) -> None:
         """Forget what is gathered."""
@@ -129,10 +130,25 @@ class ConsumeQueue:
             return []
         return self._read(offset, count)
 
-    def _read(self, offset: int, count: int) -> list[Unit]:
+    def unit_bytes(self, offset: int, count: int) -> bytes:
+        """Give units of one file as they are written, fewer at its end; none where there is no file.
+
+        Raises:
+            OSError: They cannot be read.
+        """
         data = self.segments.read(offset * UNIT_BYTES, count * UNIT_BYTES)
-        data = data[: len(data) - len(data) % UNIT_BYTES]
-        return list(map(Unit._make, _UNIT.iter_unpack(data)))
+        return data[: len(data) - len(data) % UNIT_BYTES]
+
+    def cold_part(self, offset: int, count: int) -> tuple[StoreFile, int, int] | None:
+        """Give the part of a file with these units (file, place, length) if it is not in memory; None if it is.
+
+        Raises:
+            OSError: The file cannot be opened.
+        """
+        return self.segments.cold_part(offset * UNIT_BYTES, count * UNIT_BYTES)
+
+    def _read(self, offset: int, count: int) -> list[Unit]:
+        return list(map(Unit._make, UNIT.iter_unpack(self.unit_bytes(offset, count))))
 
     def next_file(self, offset: int) -> int:
         """Give the offset with which the next file begins, or the maximum if there is none."""

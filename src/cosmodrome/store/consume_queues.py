@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
 _OPEN_FILES: Final = 512
-_SAFE_TOPIC: Final = re.compile(r"[%|a-zA-Z0-9_-][%|a-zA-Z0-9_.-]{0,254}")
+_SAFE_TOPIC: Final = re.compile(r"[%|a-zA-Z0-9_-][%|a-zA-Z0-9_.+-]{0,254}")
 _MAX_QUEUE_ID: Final = 2**31 - 1
 
 

@@ -43,6 +43,9 @@ class StoreFile(Protocol):
     def view(self) -> memoryview:
         """Give the whole file as it is and will be; it outlives `close` and the file's removal."""
 
+    def is_in_memory(self, offset: int, length: int) -> bool:
+        """Tell whether these bytes can be read without waiting for the disk; True where nobody knows."""
+
     def next_data(self, offset: int) -> int | None:
         """Give the next place, from `offset` on, that may hold anything but zeros; None when there is none."""
 
@@ -137,6 +140,23 @@ class DiskFile:
             self._view = memoryview(mmap.mmap(self._descriptor, self.size, access=mmap.ACCESS_READ))
         return self._view
 
+    def is_in_memory(self, offset: int, length: int) -> bool:
+        """See StoreFile."""
+        end = min(offset + length, self.size)
+        if not _NO_WAIT:
+            return True
+        try:
+            while offset < end:
+                found = os.preadv(self._descriptor, [_SCRATCH], offset, _NO_WAIT)
+                if found == 0:
+                    return True
+                offset += found
+        except BlockingIOError:
+            return False
+        except OSError:  # a file system that cannot be asked so
+            return True
+        return True
+
     def next_data(self, offset: int) -> int | None:
         """See StoreFile."""
         if offset >= self.size:
@@ -170,6 +190,9 @@ class DiskFile:
             os.close(descriptor)
 
 
+_SCRATCH: Final = bytearray(64 * 1024)
+"""Where goes what is read only to see whether it can be read at once. Nobody looks into it."""
+_NO_WAIT: Final = getattr(os, "RWF_NOWAIT", 0)
 _SYNC_DATA: Final = getattr(os, "fdatasync", os.fsync)
 
 

@@ -7,7 +7,7 @@ Must not know: the log; records.
 import datetime as dt
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -21,12 +21,19 @@ logger = logging.getLogger(__name__)
 
 _NAME: Final = re.compile(r"\d{17}")
 
+IndexedRecord = tuple[int, Sequence[bytes], int, int]
+"""The hash of a topic, keys, the place in the log, the store time."""
+
 
 class SavedTo(NamedTuple):
-    """How far an index is on disk: records before `indexed_to`, of which `last_indexed` is the newest with a key."""
+    """How far an index is on disk: records before `indexed_to`, of which `last_indexed` is the newest with a key.
+
+    `end_ms` is the store time of that record; 0 when it is not known.
+    """
 
     indexed_to: int = 0
     last_indexed: int = -1
+    end_ms: int = 0
 
 
 class IndexSave:
@@ -35,15 +42,13 @@ class IndexSave:
     Attributes:
         before: How far it is on disk already.
         to: How far it is when this has succeeded.
-        end_ms: Store time of the newest record with a key; 0 when that is not known.
     """
 
-    def __init__(self, pieces: list[tuple[IndexFile, list[tuple[int, bytes]]]], index: "Index") -> None:
+    def __init__(self, pieces: list[tuple[IndexFile, list[tuple[int, bytes]]]], to: SavedTo, before: SavedTo) -> None:
         """Take over what the files gave, and how far the index is."""
         self._pieces = pieces
-        self.before = index.saved_to
-        self.to = SavedTo(index.indexed_to, index.last_indexed) if index.failure is None else index.saved_to
-        self.end_ms = index.last()[0] if index.failure is None else 0
+        self.before = before
+        self.to = to
 
     def run(self) -> None:
         """Write and sync.
@@ -78,7 +83,11 @@ class Index:
         self._files = files
         self._folder = settings.index_folder
         self._sizes = IndexSizes(settings.index_slots, settings.index_entries)
+        self._batch = settings.index_batch
         self._loaded: list[IndexFile] = []
+        self._noted: list[IndexedRecord] = []
+        self._noted_to: int | None = None
+        """Everything before it is noted or indexed; None when nothing is noted."""
 
     def load(self) -> None:
         """Find the files. One that is not what it should be is removed with those that are newer: they are built anew.
@@ -140,7 +149,32 @@ class Index:
         self._files.remove(file.path)
         self._files.sync_folder(self._folder)
 
-    def put(self, topic_hash: int, keys: list[bytes], log_offset: int, store_ms: int) -> None:
+    def note(self, records: Sequence[IndexedRecord], log_end: int) -> None:
+        """Have records indexed, which are all with a key before `log_end`: with others, for one by one costs twice as much."""
+        self._noted += records
+        self._noted_to = log_end
+        if len(self._noted) >= self._batch:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Put and write what is noted. Raises nothing."""
+        records, self._noted = self._noted, []
+        if self._noted_to is None or self.failure is not None or not self._is_enabled:
+            return
+        if records and self._loaded and self._loaded[-1].room >= sum([len(keys) for _, keys, _, _ in records]):
+            self._loaded[-1].put(
+                [
+                    ([key_hash(topic_hash, key) for key in keys], log_offset, store_ms)
+                    for topic_hash, keys, log_offset, store_ms in records
+                ]
+            )
+        else:
+            for record in records:
+                self.put(*record)
+        self.write(self._noted_to)
+        self._noted_to = None
+
+    def put(self, topic_hash: int, keys: Sequence[bytes], log_offset: int, store_ms: int) -> None:
         """Gather the entries of one record. When a file cannot be made nothing more is indexed until `retry`."""
         if self.failure is not None or not self._is_enabled:
             return
@@ -150,10 +184,10 @@ class Index:
             while file is None or file.room < len(hashes):
                 room = file.room if file is not None else 0
                 if file is not None and room:
-                    file.put(hashes[:room], log_offset, store_ms)
+                    file.put([(hashes[:room], log_offset, store_ms)])
                 del hashes[:room]
                 file = self._next_file(store_ms)
-            file.put(hashes, log_offset, store_ms)
+            file.put([(hashes, log_offset, store_ms)])
         except OSError as error:
             self.fail(error)
 
@@ -186,8 +220,17 @@ class Index:
 
     def begin_save(self) -> IndexSave:
         """Say what has to be written so that everything that is indexed now is whole on disk."""
+        self._settle()
         self.write(self.indexed_to)
-        return IndexSave([(file, file.unsaved()) for file in self._loaded if file.is_dirty], self)
+        pieces = [(file, file.unsaved()) for file in self._loaded if file.is_dirty]
+        before = self.saved_to
+        if self.failure is not None:
+            return IndexSave(pieces, before._replace(end_ms=0), before)
+        return IndexSave(pieces, SavedTo(self.indexed_to, self.last_indexed, self.last()[0]), before)
+
+    def no_save(self) -> IndexSave:
+        """Leave on disk what is there, for which `begin_save` costs more than is due: every slot may have changed."""
+        return IndexSave([], self.saved_to, self.saved_to)
 
     def saved(self, save: IndexSave) -> None:
         """Be told that a save has succeeded."""
@@ -203,6 +246,7 @@ class Index:
         Raises:
             OSError: A file cannot be read.
         """
+        self._settle()
         number = key_hash(java_hash(f"{topic}#"), key.encode("utf-8", "replace"))
         found: list[int] = []
         for file in reversed(self._loaded):
@@ -218,6 +262,7 @@ class Index:
 
     def last(self) -> tuple[int, int]:
         """Give the time and the place of the record that was indexed last; zeros when there is none."""
+        self._settle()
         header = self._loaded[-1].header if self._loaded else None
         return (header.end_ms, header.end_offset) if header is not None else (0, 0)
 
@@ -227,6 +272,7 @@ class Index:
         Raises:
             OSError: Some of them are still there.
         """
+        self._settle()
         count = 0
         while len(self._loaded) > 1 and self._loaded[0].header.end_offset < log_start:
             self._files.remove(self._loaded[0].path)
@@ -249,6 +295,7 @@ class Index:
         self.failure = None
         self.indexed_to = 0
         self.saved_to = SavedTo()
+        self._noted, self._noted_to = [], None
 
 
 def _name_at(wall_ms: int) -> str:

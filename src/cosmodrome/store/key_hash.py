@@ -20,7 +20,10 @@ _WEIGHTS: Final = tuple(tuple(reversed(_POWERS[:length])) for length in range(_L
 _ID_LENGTH: Final = 32
 """Of the ids that clients make; all of one client begin alike for a minute."""
 _HEAD: Final = 24
-_TAIL_WEIGHTS: Final = _WEIGHTS[_ID_LENGTH - _HEAD]
+_MOMENT: Final = 28
+"""What is before it also has the milliseconds of a client's clock; behind it is a count."""
+_MOMENT_WEIGHTS: Final = _WEIGHTS[_MOMENT - _HEAD]
+_W3, _W2, _W1 = (_POWERS[exponent] for exponent in (3, 2, 1))
 TAG_PREFIX: Final = b"T#"
 """What a tag becomes a key with; there are few of them."""
 
@@ -33,7 +36,9 @@ def key_hash(topic_hash: int, key: bytes) -> int:
         key: In UTF-8, as it is stored.
     """
     if len(key) == _ID_LENGTH and key.isascii():
-        return _absolute(_begun(topic_hash, key[:_HEAD]) + sum(map(mul, key[_HEAD:], _TAIL_WEIGHTS)))
+        begun = _begun_to_moment(topic_hash, key[:_MOMENT])
+        value = begun + key[28] * _W3 + key[29] * _W2 + key[30] * _W1 + key[31] & _MASK
+        return value if value < _SIGN else _absolute(value)
     if key.startswith(TAG_PREFIX):
         return _tag_hash(topic_hash, key)
     return _hash(topic_hash, key)
@@ -62,6 +67,12 @@ def _hash(topic_hash: int, key: bytes) -> int:
 
 
 @functools.lru_cache(maxsize=4096)
+def _begun_to_moment(topic_hash: int, head: bytes) -> int:
+    value: int = _begun(topic_hash, head[:_HEAD]) + sum(map(mul, head[_HEAD:], _MOMENT_WEIGHTS))
+    return value * _POWERS[_ID_LENGTH - _MOMENT] & _MASK
+
+
+@functools.lru_cache(maxsize=4096)
 def _begun(topic_hash: int, head: bytes) -> int:
     value: int = topic_hash * _POWERS[_HEAD] + sum(map(mul, head, _WEIGHTS[_HEAD]))
-    return value * _POWERS[_ID_LENGTH - _HEAD] & _MASK
+    return value * _POWERS[_MOMENT - _HEAD] & _MASK

@@ -18,13 +18,14 @@ from types import TracebackType
 from typing import Final, Self
 
 from cosmodrome.errors import StorageError, StoreInUseError, StoreUnavailableError
-from cosmodrome.store.appending import Appender, NewMessage, Position
+from cosmodrome.store.appending import Appender, KnownProperties, NewMessage, Position
 from cosmodrome.store.checkpoint import CHECKPOINT_BYTES, Mark, Times, decode_checkpoint
 from cosmodrome.store.commit_log import CommitLog
 from cosmodrome.store.consume_queues import ConsumeQueues
 from cosmodrome.store.files import DiskFiles, FileSystem, FolderLock
 from cosmodrome.store.healing import FailedTurns, heal_files, write_log_again
 from cosmodrome.store.index import Index
+from cosmodrome.store.readable import ReadableEnds
 from cosmodrome.store.reading import Reader
 from cosmodrome.store.recovery import Recovery, RecoveryReport, StoreParts, StoreState
 from cosmodrome.store.replica import Replica
@@ -41,6 +42,7 @@ class MessageStore:
         settings: Its settings.
         reader: Everything that is read from it.
         report: What opening it found.
+        is_from_elsewhere: Whether somebody else, such as an Apache broker, has used it last.
         failure: Why it accepts nothing; None while it does.
     """
 
@@ -60,8 +62,11 @@ class MessageStore:
         self._failed = FailedTurns()
         self._gate = SyncGate()
         self._is_closed = False
-        self.reader = Reader(self._log, self._queues, self._index)
+        self._readable = ReadableEnds()
+        self._new_to_read: set[tuple[str, int]] = set()
+        self.reader = Reader(self._log, self._queues, self._index, self._readable)
         self.report = RecoveryReport()
+        self.is_from_elsewhere = False
 
     @classmethod
     def open(cls, settings: StoreSettings, files: FileSystem | None = None) -> Self:
@@ -95,6 +100,7 @@ class MessageStore:
 
     def _recover_at_open(self) -> None:
         times, mark = self._read_checkpoint()
+        self.is_from_elsewhere = mark is None
         is_clean = self._files.size(self.settings.abort_path) is None
         self._log.load()  # refuses a folder of other sizes before anything is changed
         self._files.create(self.settings.abort_path, str(os.getpid()).encode())
@@ -148,8 +154,8 @@ class MessageStore:
         """Close it."""
         self.close()
 
-    def add(self, message: NewMessage, now_ms: int) -> Position:
-        """Gather a message for `write`, and say where it will be.
+    def add(self, message: NewMessage, now_ms: int, known: KnownProperties | None = None) -> Position:
+        """Gather a message for `write`, and say where it will be; `known` is what its properties say, if that is known.
 
         Raises:
             MessageError: This message cannot be stored; the others are not concerned.
@@ -157,10 +163,10 @@ class MessageStore:
         """
         if self.failure is not None:
             raise StoreUnavailableError(self.failure)
-        return self._appender.add(message, now_ms)
+        return self._appender.add(message, now_ms, known)
 
     def write(self) -> None:
-        """Write what was gathered. It outlives this process then, and can be read.
+        """Write what was gathered. It outlives this process then, and can be read, now or when it is on disk.
 
         Raises:
             StoreUnavailableError: It failed: none of these messages may be acknowledged, and nothing more is accepted.
@@ -170,15 +176,38 @@ class MessageStore:
         if not self._appender.has_gathered:
             return
         try:
-            self._appender.write()
+            written = self._appender.write()
         except OSError as error:
             self._fail("writing", error)
             raise StoreUnavailableError(self.failure or "") from error
+        if self.settings.is_read_after_sync:
+            self._readable.written(self._log.end, written)
+        else:
+            self._new_to_read.update([(queue.topic, queue.queue_id) for queue, _ in written])
+
+    @property
+    def is_holding_back(self) -> bool:
+        """Whether something is written that nobody may read before it is synced."""
+        return bool(self._readable.held) and self.failure is None
+
+    def take_readable(self) -> set[tuple[str, int]]:
+        """Give, once, the queues (topic and number) with messages that could not be read before."""
+        found, self._new_to_read = self._new_to_read, set()
+        return found
+
+    def _synced_to(self, end: int) -> None:
+        self._log.synced = max(self._log.synced, end)
+        self._new_to_read.update([(queue.topic, queue.queue_id) for queue in self._readable.synced(self._log.synced)])
 
     def _fail(self, what: str, error: OSError) -> None:
         self._failed.add(self._parts)
         self._appender.give_up()
         self.failure = f"{what} failed: {error.strerror or error}"
+
+    @property
+    def files(self) -> FileSystem:
+        """Where it lives."""
+        return self._files
 
     @property
     def end(self) -> int:
@@ -222,7 +251,7 @@ class MessageStore:
             self._fail("syncing", job.error)
         if self.failure is not None:
             raise StoreUnavailableError(self.failure)
-        self._log.synced = max(self._log.synced, job.end)
+        self._synced_to(job.end)
 
     def sync(self) -> None:
         """Put on disk what is written, waiting for it.
@@ -234,20 +263,24 @@ class MessageStore:
         job.run()
         self.end_sync(job)
 
-    def begin_checkpoint(self) -> CheckpointSync:
+    def begin_checkpoint(self, *, has_index: bool = True) -> CheckpointSync:
         """Begin to put log, queues and index on disk, and to write down how far they are. One at a time.
 
-        It bounds what the next start has to read after a crash; every second is often enough.
+        It bounds what the next start has to read after a crash; every second is often enough, and for the index, which
+        costs the most, every ten.
+
+        Args:
+            has_index: Whether the index is saved too.
 
         Raises:
             StoreUnavailableError: Something has failed: what is on disk is not certain.
         """
         if self.failure is not None:
             raise StoreUnavailableError(self.failure)
-        return self._checkpoint(is_clean=False)
+        return self._checkpoint(is_clean=False, has_index=has_index)
 
-    def _checkpoint(self, *, is_clean: bool) -> CheckpointSync:
-        index = self._index.begin_save()
+    def _checkpoint(self, *, is_clean: bool, has_index: bool = True) -> CheckpointSync:
+        index = self._index.begin_save() if has_index else self._index.no_save()
         mark = Mark(
             flushed_to=self._log.end,
             indexed_to=index.to.indexed_to,
@@ -276,7 +309,7 @@ class MessageStore:
         self._take_result(job)
 
     def _take_result(self, job: CheckpointSync) -> None:
-        self._log.synced = max(self._log.synced, job.work.log.end)
+        self._synced_to(job.work.log.end)
         self._mark = job.mark
         self._queues.synced(job.work.queue_files, job.work.queue_folders)
         if job.index_error is None:
@@ -311,6 +344,7 @@ class MessageStore:
                 self._make_certain()
             else:
                 self._recover(StoreState(Times(), mark, is_clean=False))
+                self._readable.forget()
         except OSError as error:
             raise _cannot("resume", self.settings.root, error) from error
         self._failed = FailedTurns()
@@ -349,22 +383,36 @@ class MessageStore:
         except OSError as error:
             raise _cannot("remove a topic from", self.settings.root, error) from error
 
-    def drop_first_segment(self) -> bool:
-        """Delete the oldest file of the log, unless it is the last one. Tell whether there was one to delete.
+    def detach_first_segment(self) -> bool:
+        """Let the oldest file of the log go, unless it is the last one; `remove_detached` removes it. Tell whether there was one.
 
-        Call `drop_what_points_nowhere` afterwards.
-
-        Raises:
-            StorageError: It is still there.
+        Call `drop_what_points_nowhere` afterwards. A start before it is removed finds it again.
         """
         segments = self._log.segments
         if len(segments.starts) < 2 or segments.starts[1] > self._log.end:
             return False
+        segments.detach_first()
+        return True
+
+    @property
+    def detached(self) -> tuple[int, ...]:
+        """Starts of the files that were let go and are still on disk."""
+        return tuple(self._log.segments.leaving)
+
+    def remove_detached(self, start: int) -> None:
+        """Remove a file that was let go: in any thread. Call `removed` when it is done.
+
+        Raises:
+            StorageError: It is still there.
+        """
         try:
-            segments.drop_first()
+            self._log.segments.remove_left(start)
         except OSError as error:
             raise _cannot("delete old messages of", self.settings.root, error) from error
-        return True
+
+    def removed(self, start: int) -> None:
+        """Forget a file that `remove_detached` has removed."""
+        self._log.segments.leaving.remove(start)
 
     def drop_what_points_nowhere(self) -> None:
         """Move the minimum offsets of the queues, and delete queue and index files whose messages are gone.
@@ -392,8 +440,12 @@ class MessageStore:
 
     def used_ratio(self) -> float:
         """Say how full the fullest of the file systems is on which the store is, 0 to 1."""
+        return self.fullest()[0]
+
+    def fullest(self) -> tuple[float, Path]:
+        """Say how full that file system is, and which folder of the store is on it."""
         folders = (self.settings.log_folder, self.settings.queues_folder, self.settings.index_folder)
-        return max(map(self._files.used_ratio, folders))
+        return max(((self._files.used_ratio(folder), folder) for folder in folders), key=lambda found: found[0])
 
     def close(self) -> None:
         """Close the store: everything on disk, in a form that Apache's brokers open. May be called again.

@@ -4,6 +4,7 @@ Owns: a pull's batch and its status; finding messages by place, by time and by k
 Must not know: who asks; filters beyond the two questions that it asks them.
 """
 
+import contextlib
 import struct
 from collections.abc import Callable
 from enum import StrEnum
@@ -12,9 +13,11 @@ from typing import Final, NamedTuple
 from cosmodrome.protocol.messages.record import MAGIC_V1, MAGIC_V2, MIN_RECORD_BYTES
 from cosmodrome.protocol.messages.sys_flag import BORN_HOST_V6
 from cosmodrome.store.commit_log import CommitLog
-from cosmodrome.store.consume_queue import ConsumeQueue, Unit
+from cosmodrome.store.consume_queue import HOLE_SIZE, UNIT, ConsumeQueue, Unit
 from cosmodrome.store.consume_queues import ConsumeQueues
+from cosmodrome.store.files import StoreFile
 from cosmodrome.store.index import Index
+from cosmodrome.store.readable import ReadableEnds
 
 _START: Final = struct.Struct(">ii20xqi8x")
 """Of a record: its size, magic number, place in the log and flag; then its born host begins."""
@@ -22,6 +25,10 @@ _TIME: Final = struct.Struct(">q")
 _MAGICS: Final = frozenset({MAGIC_V1, MAGIC_V2})
 _HOST_BYTES: Final = {0: 8, BORN_HOST_V6: 20}
 _SCAN_UNITS: Final = 800
+RECENT_BYTES: Final = 16 * 1024 * 1024
+RECENT_UNITS: Final = 50_000
+_NEAR_BYTES: Final = 16 * 1024
+_FETCH_BYTES: Final = 256 * 1024
 
 
 class ReadStatus(StrEnum):
@@ -38,12 +45,32 @@ class ReadStatus(StrEnum):
     OFFSET_TOO_SMALL = "OFFSET_TOO_SMALL"
 
 
+class NotInMemoryError(Exception):
+    """What is to be read is old, and has to come from the disk. `fetch` reads it, in another thread; then ask again."""
+
+    def __init__(self, parts: list[tuple[StoreFile, int, int]]) -> None:
+        """Take the parts of files, each with place and length."""
+        super().__init__(f"{len(parts)} parts are not in memory")
+        self._parts = parts
+
+    def fetch(self) -> None:
+        """Read. Trouble is for who reads afterwards to meet; a file that is closed meanwhile is not read."""
+        for file, offset, length in self._parts:
+            for at in range(offset, offset + length, _FETCH_BYTES):
+                with contextlib.suppress(OSError):
+                    file.read(at, min(_FETCH_BYTES, offset + length - at))
+
+
 class ReadLimits(NamedTuple):
-    """How much one read gives; at least one message that matches is given whatever its size."""
+    """How much one read gives; at least one message that matches is given whatever its size.
+
+    With `is_patient` a read waits for the disk; else it raises NotInMemoryError when it would have to.
+    """
 
     messages: int = 32
     size_bytes: int = 256 * 1024
     units: int = _SCAN_UNITS
+    is_patient: bool = True
 
 
 class ReadResult(NamedTuple):
@@ -66,10 +93,18 @@ class ReadResult(NamedTuple):
 
 
 class Reader:
-    """Reads a store. Every method may raise OSError when the disk fails."""
+    """Reads a store. Every method may raise OSError when the disk fails.
 
-    def __init__(self, log: CommitLog, queues: ConsumeQueues, index: Index) -> None:
-        """Read these."""
+    Attributes:
+        recent_bytes: So much at the end of the log counts as being in memory, unasked.
+        recent_units: So many at the end of a queue likewise.
+    """
+
+    def __init__(self, log: CommitLog, queues: ConsumeQueues, index: Index, readable: ReadableEnds) -> None:
+        """Read these, of queues as far as they may be read."""
+        self.recent_bytes = RECENT_BYTES
+        self.recent_units = RECENT_UNITS
+        self._readable = readable
         self._log = log
         self._queues = queues
         self._index = index
@@ -87,9 +122,9 @@ class Reader:
         return queue.min_offset if queue is not None else 0
 
     def max_offset(self, topic: str, queue_id: int) -> int:
-        """Give the offset behind a queue's last message; 0 for a queue that is unknown."""
+        """Give the offset behind a queue's last message that may be read; 0 for a queue that is unknown."""
         queue = self._queues.table.get((topic, queue_id))
-        return queue.max_offset if queue is not None else 0
+        return self._readable.end_of(queue) if queue is not None else 0
 
     def read(
         self,
@@ -107,13 +142,17 @@ class Reader:
             limits: How much to give.
             is_tag_wanted: Asked with the third number of each unit; None takes all.
             is_wanted: Asked with each record; None takes all.
+
+        Raises:
+            NotInMemoryError: The limits are not patient, and it would have to wait.
         """
         found = self._queues.table.get(queue)
         if found is None:
             return ReadResult(ReadStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
-        status, next_offset = _placed(found, offset)
+        max_offset = self._readable.end_of(found)
+        status, next_offset = _placed(found.min_offset, max_offset, offset)
         if status is not None:
-            return ReadResult(status, next_offset, found.min_offset, found.max_offset)
+            return ReadResult(status, next_offset, found.min_offset, max_offset)
         return self._batch(found, offset, limits, is_tag_wanted, is_wanted)
 
     def _batch(
@@ -124,31 +163,44 @@ class Reader:
         is_tag_wanted: Callable[[int], bool] | None,
         is_wanted: Callable[[memoryview], bool] | None,
     ) -> ReadResult:
-        records: list[memoryview] = []
-        size = 0
-        is_gone = True
-        units = queue.units(offset, limits.units)
-        if not units:
-            return ReadResult(ReadStatus.OFFSET_FOUND_NULL, queue.next_file(offset), queue.min_offset, queue.max_offset)
-        next_offset = offset
-        for unit in units:
-            if records and (len(records) >= limits.messages or size + unit.size > limits.size_bytes):
+        max_offset = self._readable.end_of(queue)
+        batch = _Batch(limits, is_tag_wanted, is_wanted, offset)
+        end = min(offset + limits.units, max_offset, queue.next_file(offset))
+        # Without a filter nearly every unit is a message that is given.
+        step = limits.units if is_tag_wanted is not None or is_wanted is not None else max(limits.messages, 1)
+        while not batch.is_full and batch.next_offset < end:
+            count = min(step, end - batch.next_offset)
+            if not limits.is_patient:
+                self._check_units(queue, batch.next_offset, count)
+            data = queue.unit_bytes(batch.next_offset, count)
+            if not data:
                 break
-            next_offset += 1
-            if is_tag_wanted is not None and not unit.is_hole and not is_tag_wanted(unit.tag_code):
-                is_gone = False
-                continue
-            view = self._record_of(unit)
-            if view is None:
-                continue
-            is_gone = False
-            if is_wanted is None or is_wanted(view):
-                records.append(view)
-                size += unit.size
-        status = ReadStatus.FOUND if records else ReadStatus.NO_MATCHED_MESSAGE
-        if is_gone:
-            status = ReadStatus.MESSAGE_WAS_REMOVING
-        return ReadResult(status, next_offset, queue.min_offset, queue.max_offset, tuple(records), size)
+            if not limits.is_patient:
+                self._check_records(data, limits)
+            batch.take(self._log, data)
+        if batch.next_offset == offset:
+            return ReadResult(ReadStatus.OFFSET_FOUND_NULL, queue.next_file(offset), queue.min_offset, max_offset)
+        records, next_offset = tuple(batch.records), batch.next_offset
+        return ReadResult(batch.status, next_offset, queue.min_offset, max_offset, records, batch.size_bytes)
+
+    def _check_units(self, queue: ConsumeQueue, offset: int, count: int) -> None:
+        if queue.max_offset - offset <= self.recent_units:
+            return
+        cold = queue.cold_part(offset, count)
+        if cold is not None:
+            raise NotInMemoryError([cold])
+
+    def _check_records(self, data: bytes, limits: ReadLimits) -> None:
+        """Look whether the records of some units are in memory, as far as a read may come; recent ones are."""
+        recent_from = self._log.end - self.recent_bytes
+        places = [
+            (log_offset, size)
+            for log_offset, size, _ in UNIT.iter_unpack(data[: limits.messages * UNIT.size])
+            if size != HOLE_SIZE and log_offset < recent_from
+        ]
+        cold = [part for place in joined(places) if (part := self._log.cold_part(*place)) is not None]
+        if cold:
+            raise NotInMemoryError(cold)
 
     def _record_of(self, unit: Unit) -> memoryview | None:
         view = None if unit.is_hole else self._log.view(unit.log_offset, unit.size)
@@ -160,7 +212,8 @@ class Reader:
     def unit(self, topic: str, queue_id: int, offset: int) -> Unit | None:
         """Give where a message of a queue is; None when there is none."""
         queue = self._queues.table.get((topic, queue_id))
-        unit = queue.unit(offset) if queue is not None else None
+        is_there = queue is not None and offset < self._readable.end_of(queue)
+        unit = queue.unit(offset) if queue is not None and is_there else None
         return None if unit is None or unit.is_hole else unit
 
     def record_at(self, position: int) -> memoryview | None:
@@ -213,18 +266,92 @@ class Reader:
         """Give raw bytes of the log for a slave, of one file; None when there are none at that place."""
         return self._log.bytes_from(position, limit)
 
+    def reading_from(self, position: int, limit: int) -> Callable[[], object] | None:
+        """Give what reads these bytes of one file into memory, in any thread, for `bytes_from` not to wait; else None."""
+        return self._log.reading_from(position, limit)
 
-def _placed(queue: ConsumeQueue, offset: int) -> tuple[ReadStatus | None, int]:
+
+class _Batch:
+    """What one read has found so far."""
+
+    __slots__ = (
+        "_is_gone", "_is_tag_wanted", "_is_wanted", "_limits", "is_full", "next_offset", "records", "size_bytes",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        limits: ReadLimits,
+        is_tag_wanted: Callable[[int], bool] | None,
+        is_wanted: Callable[[memoryview], bool] | None,
+        offset: int,
+    ) -> None:
+        self._limits = limits
+        self._is_tag_wanted = is_tag_wanted
+        self._is_wanted = is_wanted
+        self._is_gone = True
+        self.records: list[memoryview] = []
+        self.size_bytes = 0
+        self.next_offset = offset
+        self.is_full = False
+
+    @property
+    def status(self) -> ReadStatus:
+        if self._is_gone:
+            return ReadStatus.MESSAGE_WAS_REMOVING
+        return ReadStatus.FOUND if self.records else ReadStatus.NO_MATCHED_MESSAGE
+
+    def take(self, log: CommitLog, data: bytes) -> None:
+        """Take the messages of some units, as far as there is room. This is where a pull's time goes."""
+        records, is_tag_wanted, is_wanted = self.records, self._is_tag_wanted, self._is_wanted
+        most, room = self._limits.messages, self._limits.size_bytes - self.size_bytes
+        count = 0
+        for log_offset, size, tag_code in UNIT.iter_unpack(data):
+            if records and (len(records) >= most or size > room):
+                self.is_full = True
+                break
+            count += 1
+            if size == HOLE_SIZE:
+                continue
+            if is_tag_wanted is not None and not is_tag_wanted(tag_code):
+                self._is_gone = False
+                continue
+            view = log.view(log_offset, size)
+            if view is None or size < MIN_RECORD_BYTES:
+                continue
+            found_size, magic, position, _ = _START.unpack_from(view)
+            if found_size != size or position != log_offset or magic not in _MAGICS:
+                continue
+            self._is_gone = False
+            if is_wanted is None or is_wanted(view):
+                records.append(view)
+                room -= size
+        self.next_offset += count
+        self.size_bytes = self._limits.size_bytes - room
+        self.is_full = self.is_full or (bool(records) and len(records) >= most)
+
+
+def _placed(min_offset: int, max_offset: int, offset: int) -> tuple[ReadStatus | None, int]:
     """Say what an offset outside a queue is called and where to go on; None for one inside."""
-    if queue.max_offset == 0:
+    if max_offset == 0:
         return ReadStatus.NO_MESSAGE_IN_QUEUE, 0
-    if offset < queue.min_offset:
-        return ReadStatus.OFFSET_TOO_SMALL, queue.min_offset
-    if offset == queue.max_offset:
+    if offset < min_offset:
+        return ReadStatus.OFFSET_TOO_SMALL, min_offset
+    if offset == max_offset:
         return ReadStatus.OFFSET_OVERFLOW_ONE, offset
-    if offset > queue.max_offset:
-        return ReadStatus.OFFSET_OVERFLOW_BADLY, queue.max_offset
+    if offset > max_offset:
+        return ReadStatus.OFFSET_OVERFLOW_BADLY, max_offset
     return None, offset
+
+
+def joined(places: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join places (offset and length, ascending) that are so near to each other that one call for both costs less."""
+    found: list[tuple[int, int]] = []
+    for offset, length in places:
+        if found and 0 <= offset - sum(found[-1]) <= _NEAR_BYTES and offset + length - found[-1][0] <= _FETCH_BYTES:
+            found[-1] = (found[-1][0], offset + length - found[-1][0])
+        else:
+            found.append((offset, length))
+    return found
 
 
 def _time_of(view: memoryview) -> int:

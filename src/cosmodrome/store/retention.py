@@ -1,7 +1,7 @@
 """Which old messages go, and when the disk is too full for new ones.
 
-Owns: the rules by age, by hour and by how full the disk is; one sweep by these rules.
-Must not know: clocks; timers; what a refused sender is told.
+Owns: the rules by age, by hour and by how full the disk is.
+Must not know: clocks; timers; how files are deleted; what a refused sender is told.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,6 @@ from cosmodrome.errors import ConfigError
 from cosmodrome.store.message_store import MessageStore
 
 _HOUR_MS: Final = 3_600_000
-_FILES_PER_SWEEP: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,15 +57,6 @@ class Reason(StrEnum):
     AGE_AND_ASKED = "it is old, and somebody asked"
 
 
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """What one sweep did: so many files are gone, for the reason of the last of them; `used` is the ratio before it."""
-
-    deleted: int
-    reason: Reason | None
-    used: float
-
-
 def reason_to_delete(
     settings: RetentionSettings, age_ms: int, used: float, hour: int, *, is_asked: bool
 ) -> Reason | None:
@@ -87,20 +77,11 @@ def is_too_full(settings: RetentionSettings, used: float) -> bool:
     return used >= settings.refuse_ratio
 
 
-def sweep(store: MessageStore, settings: RetentionSettings, now_ms: int, hour: int, *, is_asked: bool = False) -> Sweep:
-    """Delete old files of a store, a few at a time, the oldest first and never the last one.
-
-    Raises:
-        StorageError: A file cannot be deleted.
-    """
-    used = first_used = store.used_ratio()
-    deleted, reason = 0, None
-    while deleted < _FILES_PER_SWEEP and (written_ms := store.oldest_written_ms()) is not None:
-        why = reason_to_delete(settings, now_ms - written_ms, used, hour, is_asked=is_asked)
-        if why is None or not store.drop_first_segment():
-            break
-        deleted, reason = deleted + 1, why
-        used = store.used_ratio()
-    if deleted:
-        store.drop_what_points_nowhere()
-    return Sweep(deleted, reason, first_used)
+def reason_for_oldest(
+    store: MessageStore, settings: RetentionSettings, now_ms: int, hour: int, *, is_asked: bool
+) -> Reason | None:
+    """Say why the oldest file of a store goes now; None when it stays, or is the last one."""
+    written_ms = store.oldest_written_ms()
+    if written_ms is None:
+        return None
+    return reason_to_delete(settings, now_ms - written_ms, store.used_ratio(), hour, is_asked=is_asked)

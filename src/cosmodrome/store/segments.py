@@ -23,9 +23,9 @@ class OpenFiles:
         """Open nothing yet."""
         self._files = files
         self._limit = limit
-        self._open: OrderedDict[tuple[Path, int], StoreFile] = OrderedDict()
+        self._open: OrderedDict[tuple[str, int], StoreFile] = OrderedDict()
 
-    def get(self, folder: Path, start: int, size: int, *, is_durable: bool) -> StoreFile:
+    def get(self, folder: str, start: int, size: int, *, is_durable: bool) -> StoreFile:
         """Give a file, opened or made if need be. Use it at once: a later call may close it.
 
         Raises:
@@ -36,13 +36,13 @@ class OpenFiles:
         if file is not None:
             self._open.move_to_end(key)
             return file
-        file = self._files.open(folder / file_name(start), size, is_durable=is_durable)
+        file = self._files.open(Path(folder) / file_name(start), size, is_durable=is_durable)
         self._open[key] = file
         if len(self._open) > self._limit:
             self._open.popitem(last=False)[1].close()
         return file
 
-    def forget(self, folder: Path, start: int) -> None:
+    def forget(self, folder: str, start: int) -> None:
         """Close a file if it is open."""
         file = self._open.pop((folder, start), None)
         if file is not None:
@@ -61,6 +61,7 @@ class Segments:
         starts: Where the files start, ascending; one follows the other without a gap.
         dirty: Starts of the files that were written since somebody took the set.
         is_folder_dirty: Whether files were made or removed since somebody unset it; never when they are durable.
+        leaving: Starts of files that are no longer of the row and that somebody has still to remove.
     """
 
     def __init__(
@@ -68,10 +69,12 @@ class Segments:
     ) -> None:
         """Know of no file yet; with `is_durable` a power cut does not undo that one was made or removed."""
         self.folder = folder
+        self._name = str(folder)  # the hash of a path costs more than a write
         self.file_bytes = file_bytes
         self.starts: list[int] = []
         self.dirty: set[int] = set()
         self.is_folder_dirty = False
+        self.leaving: list[int] = []
         self._files = files
         self._open = open_files
         self._is_durable = is_durable
@@ -86,6 +89,8 @@ class Segments:
         found = []
         for name in self._files.names(self.folder):
             start = start_of(name)
+            if start in self.leaving:
+                continue
             if start is None:
                 logger.warning("%s is not a file of the store and is left alone", self.folder / name)
             else:
@@ -132,14 +137,15 @@ class Segments:
             OSError: It cannot be opened or made.
             ValueError: It would not follow the others.
         """
-        if (self.starts and start == self.limit) or not self.starts:
-            file = self._open.get(self.folder, start, self.file_bytes, is_durable=self._is_durable)
+        starts = self.starts
+        if starts and starts[0] <= start <= starts[-1]:
+            return self._open.get(self._name, start, self.file_bytes, is_durable=self._is_durable)
+        if not starts or start == self.limit:
+            file = self._open.get(self._name, start, self.file_bytes, is_durable=self._is_durable)
             self.starts.append(start)
             self.is_folder_dirty = not self._is_durable
             return file
-        if not self.has(start):
-            raise ValueError(f"no file at {start} in {self.folder}")
-        return self._open.get(self.folder, start, self.file_bytes, is_durable=self._is_durable)
+        raise ValueError(f"no file at {start} in {self.folder}")
 
     def has(self, start: int) -> bool:
         """Tell whether there is a file that starts there."""
@@ -180,6 +186,19 @@ class Segments:
             return b""
         return self.file(position - at).read(at, min(length, self.file_bytes - at))
 
+    def cold_part(self, position: int, length: int) -> tuple[StoreFile, int, int] | None:
+        """Give the part of a file with these bytes (file, place, length) if it is not in memory; None if it is, or not there.
+
+        Raises:
+            OSError: The file cannot be opened.
+        """
+        at = position % self.file_bytes
+        if not self.has(position - at):
+            return None
+        file = self.file(position - at)
+        length = min(length, self.file_bytes - at)
+        return None if file.is_in_memory(at, length) else (file, at, length)
+
     def cut(self, end: int) -> None:
         """Make everything from `end` on zeros, and remove the files that are behind the one with `end` in it.
 
@@ -217,6 +236,22 @@ class Segments:
         del self.starts[0]
         self._removed()
 
+    def detach_first(self) -> None:
+        """Let the first file go, which stays on disk until `remove_left` has removed it."""
+        start = self.starts.pop(0)
+        self._open.forget(self._name, start)
+        self.dirty.discard(start)
+        self.leaving.append(start)
+
+    def remove_left(self, start: int) -> None:
+        """Remove a file that was let go; in any thread, for it may take long. Take it from `leaving` afterwards.
+
+        Raises:
+            OSError: It is still there, or would be after a power cut.
+        """
+        self._files.remove(self.path(start))
+        self._files.sync_folder(self.folder)
+
     def drop_all(self) -> None:
         """Remove all files, the last first.
 
@@ -239,7 +274,7 @@ class Segments:
         self.drop_all()
 
     def _remove(self, start: int) -> None:
-        self._open.forget(self.folder, start)
+        self._open.forget(self._name, start)
         self._files.remove(self.path(start))
         self.dirty.discard(start)
         self.is_folder_dirty = True

@@ -37,9 +37,11 @@ class StoreSettings:
         index_slots: Java's `maxHashSlotNum`.
         index_entries: Java's `maxIndexNum`.
         is_index_enabled: Whether messages can be found by key; Java's `messageIndexEnable`.
+        index_batch: So many messages are indexed together, as they come; sooner when the index is asked or saved.
         is_tag_indexed: Whether the tag is a key too, as for a 5.5 broker.
         max_body_bytes: Of one message.
         delays_ms: Of the delay levels, from level 1 on.
+        is_read_after_sync: Whether queues give nothing that is not known to be on disk.
 
     Raises:
         ConfigError: Sizes that no store can have.
@@ -52,9 +54,11 @@ class StoreSettings:
     index_slots: int = 5_000_000
     index_entries: int = 20_000_000
     is_index_enabled: bool = True
+    index_batch: int = 128
     is_tag_indexed: bool = True
     max_body_bytes: int = 4 * 1024 * 1024
     delays_ms: tuple[int, ...] = field(default=DEFAULT_DELAYS_MS)
+    is_read_after_sync: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot be."""

@@ -72,10 +72,10 @@ def due_code_of(properties: bytes, store_ms: int, delays_ms: tuple[int, ...]) ->
 
 def index_keys_of(properties: bytes, tag: bytes) -> list[bytes]:
     """Give the keys by which a message is found, in the order in which Apache's brokers index them; `tag` is one if given."""
-    unique, words = value_of(properties, _UNIQ_KEY), value_of(properties, _KEYS)
+    unique = value_of(properties, _UNIQ_KEY)
     keys = [unique] if unique else []
-    if words:
-        keys += [word for word in words.split(b" ") if word]
+    if _KEYS.begin in properties:
+        keys += [word for word in value_of(properties, _KEYS).split(b" ") if word]
     if tag:
         keys.append(TAG_PREFIX + tag)
     return keys

@@ -99,7 +99,7 @@ class CheckpointSync:
             for folder in self.work.queue_folders:
                 self._files.sync_folder(folder)
             last_ms = self.mark.last_store_ms
-            times = Times(last_ms, last_ms, min(self.work.index.end_ms, last_ms))
+            times = Times(last_ms, last_ms, min(self.work.index.to.end_ms, last_ms))
             file = self._files.open(self._path, CHECKPOINT_BYTES, is_durable=True)
             try:
                 file.write(0, encode_checkpoint(times, self.mark))
@@ -114,5 +114,5 @@ class CheckpointSync:
             self.work.index.run()
         except OSError as error:
             self.index_error = error
-            indexed_to, last_indexed = self.work.index.before
+            indexed_to, last_indexed, _ = self.work.index.before
             self.mark = self.mark._replace(indexed_to=indexed_to, last_indexed=last_indexed, is_clean=False)

@@ -77,12 +77,13 @@ class MessageClients:
     Options are those of programs/MessageKinds.java, as keywords; True stands for one without a value.
     """
 
-    def __init__(self, release: str, folder: Path) -> None:
-        """Prepare the JVM with its offsets and logs in `folder`; `start` starts it."""
+    def __init__(self, release: str, folder: Path, more: Mapping[str, str] | None = None) -> None:
+        """Prepare the JVM with its offsets and logs in `folder`, and `more` system properties; `start` starts it."""
         properties = {
             "rocketmq.client.logRoot": str(folder / "logs"),
             "rocketmq.client.localOffsetStoreDir": str(folder / "offsets"),
             **_PROPERTIES,
+            **(more or {}),
         }
         self.release = release
         self._console = Console(JavaProgram(release=release, main_class="MessageKinds", properties=properties), folder)
@@ -96,7 +97,10 @@ class MessageClients:
         self._console.stop()
 
     def producer(self, name: str, name_server: str, group: str, **options: object) -> str:
-        """Start a producer (`kind="transaction"` for one with a listener) and return its client id."""
+        """Start a producer (`kind="transaction"` for one with a listener) and return its client id.
+
+        Any client signs with `accessKey` and `secretKey`, if they are given.
+        """
         return str(self._run("producer", name, namesrv=name_server, group=group, **options))
 
     def send(self, name: str, topic: str, body: str = "", **options: object) -> list[Sent]:
@@ -109,6 +113,15 @@ class MessageClients:
             JavaClientError: The producer threw.
         """
         return [_sent(each) for each in self._run("send", name, topic=topic, body=body, **options)]
+
+    def recall(self, name: str, topic: str, body: str, **options: object) -> tuple[str, str]:
+        """Send a timer message and take it back; give its id, and the id that the recall gave.
+
+        Raises:
+            JavaClientError: The producer threw, or has no such method.
+        """
+        told = self._run("recall", name, topic=topic, body=body, **options)
+        return told["msgId"], told["recalled"]
 
     def send_batch(self, name: str, topic: str, body: str, count: int, **options: object) -> Sent:
         """Send one batch."""

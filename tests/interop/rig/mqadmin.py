@@ -18,6 +18,9 @@ class MqAdmin:
 
     def __init__(self, release: str, folder: Path, properties: Mapping[str, str] | None = None) -> None:
         """Prepare the JVM with its home in `folder`; `start` starts it."""
+        self.release = release
+        self.home = folder
+        """Below it are the files that the tool reads, such as `conf/tools.yml`."""
         program = JavaProgram(release=release, main_class="Admin", properties=properties or {})
         self._console = Console(program, folder)
 

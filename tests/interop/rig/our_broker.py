@@ -5,6 +5,7 @@ Must not know: what a test claims.
 """
 
 import asyncio
+import json
 import threading
 from collections.abc import Coroutine
 from types import TracebackType
@@ -44,6 +45,11 @@ class OurBroker:
         self._thread.join(CALL_S)
         self._loop.close()
 
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return self.broker.address
+
     def create_topic(self, topic: str, queues: int = 4) -> None:
         """Make a topic, as a tool does."""
         fields = {
@@ -52,6 +58,13 @@ class OurBroker:
         }  # fmt: skip
         with wire.Wire(self.broker.address) as connection:
             answer = connection.request(17, fields)
+        assert answer.code == 0, answer
+
+    def serve_by_pop(self, topic: str, group: str) -> None:
+        """Let this group have this topic by POP, for consumers that leave rebalancing to the broker."""
+        body = json.dumps({"topic": topic, "consumerGroup": group, "mode": "POP", "popShareQueueNum": 0}).encode()
+        with wire.Wire(self.broker.address) as connection:
+            answer = connection.request(401, None, body)
         assert answer.code == 0, answer
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:

@@ -82,9 +82,9 @@ class Stage:
         clients.start()
         return clients
 
-    def message_clients(self, release: str) -> MessageClients:
-        """Start the JVM for producers and consumers of every kind of a release."""
-        clients = MessageClients(release, self._folder_for(f"messages-{release}"))
+    def message_clients(self, release: str, properties: Mapping[str, str] | None = None) -> MessageClients:
+        """Start the JVM for producers and consumers of every kind of a release, with more system properties if given."""
+        clients = MessageClients(release, self._folder_for(f"messages-{release}"), properties)
         self._endings.append(clients.stop)
         clients.start()
         return clients

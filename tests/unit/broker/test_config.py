@@ -40,6 +40,10 @@ def test_java_names() -> None:
         ("deleteWhen", "noon"),
         ("diskMaxUsedSpaceRatio", "99"),
         ("mappedFileSizeCommitLog", "5"),
+        ("brokerRole", "SLAVE"),
+        ("haAllow", "10.0.0.1/8"),
+        ("haListenPort", "-2"),
+        ("haTransferBatchSize", "0"),
     ],
 )
 def test_b013_a_bad_value_is_refused_by_its_name(key: str, text: str) -> None:
@@ -61,3 +65,12 @@ def test_levels() -> None:
 def test_everybody_may_change_an_open_broker() -> None:
     assert BrokerConfig(admin_policy="open").admin_networks is None
     assert [str(each) for each in BrokerConfig().admin_networks or ()] == ["127.0.0.0/8", "::1/128"]
+
+
+@pytest.mark.parametrize("precision_ms", ["100", "1000", "250", "0"])
+def test_timers_are_as_exact_as_apache_can_be(precision_ms: str) -> None:
+    if precision_ms in ("250", "0"):
+        with pytest.raises(ConfigError, match="timerPrecisionMs"):
+            BrokerConfig.of_java({"timerPrecisionMs": precision_ms})
+    else:
+        assert BrokerConfig.of_java({"timerPrecisionMs": precision_ms}).timer_precision_ms == int(precision_ms)

@@ -5,6 +5,7 @@ import pytest
 from cosmodrome.broker.delays import Delays, Head
 from cosmodrome.broker.groups import Groups
 from cosmodrome.broker.locks import LOCK_MS, QueueLocks
+from cosmodrome.broker.filters.subscriptions import EVERYTHING
 from cosmodrome.broker.long_polls import AGAIN_MS, MOST_OF_ONE_CONNECTION, SWEEP_MS, HeldPull, LongPolls
 from cosmodrome.broker.members import SILENCE_LIMIT_MS, Client, Members
 from cosmodrome.broker.offsets import Offsets
@@ -40,6 +41,8 @@ class TestTopics:
             "C_REPLY_TOPIC": (1, 1, 6),
             "RMQ_SYS_TRANS_HALF_TOPIC": (1, 1, 6),
             "RMQ_SYS_TRANS_OP_HALF_TOPIC": (1, 1, 6),
+            "rmq_sys_REVIVE_LOG_C": (8, 8, 6),
+            "rmq_sys_wheel_timer": (1, 1, 6),
         }
 
     @pytest.mark.parametrize(("asked", "made"), [(4, 4), (100, 8), (1, 1), (0, 1), (-3, 1)])
@@ -257,7 +260,9 @@ class TestMembers:
 
 
 def pull(connection: int = 1, key: tuple[str, int] = ("T", 0), deadline_ms: int = 15_000) -> HeldPull:
-    return HeldPull(RemotingCommand(11), Peer(connection, "127.0.0.1:1"), key, 0, 0, deadline_ms, ReadLimits(), None)
+    return HeldPull(
+        RemotingCommand(11), Peer(connection, "127.0.0.1:1"), key, 0, 0, deadline_ms, ReadLimits(), EVERYTHING
+    )
 
 
 class TestLongPolls:

@@ -1,7 +1,10 @@
 """Which half messages are open, asked about, given up."""
 
+from dataclasses import replace
+
 from cosmodrome.broker.transactions import CheckRules, Fate, HalfMessage, Transactions, asked_again
 
+NOBODY = ("", 0)
 RULES = CheckRules(timeout_ms=6000, most_checks=2, keep_ms=1_000_000)
 
 
@@ -80,3 +83,54 @@ def test_what_the_store_holds_after_a_start() -> None:
 def test_a_copy_counts_on() -> None:
     copy = asked_again(half(3, checks=1), 9, 900, 77)
     assert (copy.queue_offset, copy.log_offset, copy.stored_ms, copy.checks) == (9, 900, 77, 2)
+
+
+def copied(transactions: Transactions, original: HalfMessage, offset: int) -> HalfMessage:
+    """Have a half message asked about, which makes a copy of it."""
+    assert transactions.begin_copy(original.queue_offset)
+    copy = asked_again(original, offset, 100 + offset, 6000)
+    transactions.replaced(original, copy)
+    return copy
+
+
+def test_b032_an_end_of_one_that_was_asked_about_is_of_its_newest_copy() -> None:
+    transactions = Transactions(RULES)
+    transactions.opened(half(0))
+    copied(transactions, copied(transactions, half(0), 5), 8)
+    assert [transactions.newest(offset, NOBODY) for offset in (0, 5, 8)] == [8, 8, 8]
+    assert transactions.begin_end(8)
+    transactions.ended(8)
+    assert len(transactions) == 0
+    assert not any(transactions.begin_end(transactions.newest(offset, NOBODY)) for offset in (0, 5, 8))
+
+
+def test_b032_an_end_waits_for_a_copy_that_is_being_made() -> None:
+    transactions = Transactions(RULES)
+    transactions.opened(half(0))
+    heard: list[int] = []
+    assert not transactions.wait_for_copy(0, lambda: heard.append(0))
+    assert transactions.begin_copy(0)
+    assert not transactions.begin_end(0)
+    assert transactions.wait_for_copy(0, lambda: heard.append(transactions.newest(0, NOBODY)))
+    transactions.replaced(half(0), asked_again(half(0), 5, 105, 6000))
+    assert heard == [5]
+    assert transactions.begin_copy(5)
+    assert transactions.wait_for_copy(5, lambda: heard.append(transactions.newest(0, NOBODY)))
+    transactions.not_ended(5)
+    assert heard == [5, 5], "the copy could not be stored"
+
+
+def test_b033_after_a_start_a_copy_stands_for_what_it_is_a_copy_of() -> None:
+    """Those that are before the first are known by the sender's id; two messages with one id are two."""
+    first = replace(half(0), unique_key="U")
+    copies = [replace(half(at, checks=checks), unique_key="U") for at, checks in ((3, 1), (6, 2))]
+    other, twin = half(1), replace(half(7), unique_key="U")
+    for halves in ((first, other, *copies, twin), (other, copies[1], twin)):
+        transactions = Transactions(RULES)
+        transactions.load(halves, [], 0)
+        assert len(transactions) == 3
+        assert transactions.newest(0, ("U", 0)) == 6
+        assert transactions.newest(7, ("U", 0)) == 7
+    transactions = Transactions(RULES)
+    transactions.load((first, *copies), [6], 0)
+    assert len(transactions) == 0, "its newest copy has ended"

@@ -118,6 +118,41 @@ def test_under_sync_flush_the_answer_waits_for_the_sync(turns: Turns, store: Mes
     assert turns.told[2:] == [("gathers meanwhile", Stored.SAFE)]
 
 
+def test_under_sync_flush_readers_are_told_after_the_sync(disk: SimulatedDisk) -> None:
+    store = opened(disk, is_read_after_sync=True)
+    turns = Turns(store)
+    readable: list[set[tuple[str, int]]] = []
+    wanted: list[bool] = []
+    turns.turn.on_written = readable.append
+    turns.turn.on_sync_wanted = lambda: wanted.append(True)
+    turns.put("does not wait")
+    turns.end()
+    assert (turns.told, readable, bodies_of(store)) == ([("does not wait", Stored.SAFE)], [], [])
+    assert wanted == [True], "also a message for which nobody waits has to become readable"
+    job = store.begin_sync()
+    job.run()
+    turns.put("meanwhile")
+    turns.end()
+    store.end_sync(job)
+    turns.turn.synced()
+    assert (readable, bodies_of(store), wanted) == ([{("T", 0)}], [b"does not wait"], [True, True])
+
+
+async def test_under_sync_flush_what_nobody_waits_for_is_synced_and_read(disk: SimulatedDisk) -> None:
+    store = opened(disk, is_read_after_sync=True)
+    loop = asyncio.get_running_loop()
+    turn = Turn(store, loop.call_soon, lambda: 0)
+    syncing = Syncing(store, turn)
+    syncing.start()
+    readable: asyncio.Future[set[tuple[str, int]]] = loop.create_future()
+    turn.on_written = readable.set_result
+    turn.put(message(b"0."), NOW_MS)
+    async with asyncio.timeout(10):
+        assert await readable == {("T", 0)}
+    assert bodies_of(store) == [b"0."]
+    await syncing.stop()
+
+
 def test_one_that_waits_too_long_is_told_so_and_its_message_stays(turns: Turns, store: MessageStore) -> None:
     turns.put("slow", 100)
     turns.end()

@@ -17,6 +17,7 @@ from tests.support.small_store import (
     ROOT,
     SEGMENT_BYTES,
     bodies_of,
+    dropped_first,
     filled,
     found_by_key,
     message,
@@ -32,7 +33,7 @@ from cosmodrome.protocol.messages.record import StoredMessage, body_crc, encode_
 from cosmodrome.protocol.messages.sys_flag import BORN_HOST_V6, STORE_HOST_V6, TransactionType
 from cosmodrome.store.message_store import MessageStore
 from cosmodrome.store.reading import ReadLimits, ReadStatus
-from cosmodrome.store.retention import Reason, RetentionSettings, Sweep, is_too_full, reason_to_delete, sweep
+from cosmodrome.store.retention import Reason, RetentionSettings, is_too_full, reason_for_oldest, reason_to_delete
 
 BIG = b"big." + b"x" * 3900
 """Nothing else has room in its file of the log."""
@@ -501,9 +502,8 @@ def test_old_messages_go_and_minimum_offsets_follow(store: MessageStore, disk: S
     held = store.reader.read(("T", 0), 0, ReadLimits(messages=3)).records
     content = [bytes(view) for view in held]
 
-    assert store.drop_first_segment()
-    assert store.drop_first_segment()
-    store.drop_what_points_nowhere()
+    assert dropped_first(store)
+    assert dropped_first(store)
 
     least = store.reader.min_offset("T", 0)
     assert store.start == 2 * SEGMENT_BYTES
@@ -521,8 +521,8 @@ def test_old_messages_go_and_minimum_offsets_follow(store: MessageStore, disk: S
 
 def test_the_last_file_of_the_log_is_never_deleted(store: MessageStore, disk: SimulatedDisk) -> None:
     bodies = filled(store, 100)
-    while store.drop_first_segment():
-        store.drop_what_points_nowhere()
+    while dropped_first(store):
+        assert not store.detached
 
     assert len(disk.paths(ROOT / "commitlog")) == 1
     assert bodies_of(store) == bodies[store.reader.min_offset("T", 0) :]
@@ -536,13 +536,43 @@ def test_a_sweep_deletes_by_age_and_hour_or_when_the_disk_is_full(store: Message
     for at, path in enumerate(paths):
         disk.set_modified_ms(path, NOW_MS - 5000 if at < 2 else NOW_MS)
 
-    assert sweep(store, rules, NOW_MS, 3).deleted == 0
-    assert sweep(store, rules, NOW_MS, 4) == Sweep(2, Reason.AGE, 0.1)
-    assert len(disk.paths(ROOT / "commitlog")) == len(paths) - 2
+    def why(hour: int) -> Reason | None:
+        return reason_for_oldest(store, rules, NOW_MS, hour, is_asked=False)
+
+    assert why(3) is None
+    for _ in range(2):
+        assert why(4) is Reason.AGE
+        assert dropped_first(store)
+    assert why(4) is None
     assert store.reader.min_offset("T", 0) > 0
     disk.used = 0.86
-    assert sweep(store, rules, NOW_MS, 3).reason is Reason.FULL
+    while why(3) is Reason.FULL:
+        assert dropped_first(store)
     assert len(disk.paths(ROOT / "commitlog")) == 1
+    assert why(3) is None
+
+
+def test_a_file_that_was_let_go_is_out_of_sight_before_it_is_removed(store: MessageStore, disk: SimulatedDisk) -> None:
+    bodies = filled(store, 200)
+    paths = disk.paths(ROOT / "commitlog")
+    assert store.detach_first_segment()
+    store.drop_what_points_nowhere()
+    least = store.reader.min_offset("T", 0)
+
+    assert bodies_of(store) == bodies[least:]
+    assert disk.paths(ROOT / "commitlog") == paths
+    assert store.detached == (0,)
+    disk.fails = lambda kind, _: errno.EBUSY if kind == "remove" else None
+    with pytest.raises(StorageError):
+        store.remove_detached(0)
+    assert store.detached == (0,), "somebody tries again"
+    disk.fails = lambda _, __: None
+    again = opened(disk.after_kill())
+    assert again.start == 0, "a start finds it again"
+    assert bodies_of(again)[-len(bodies[least:]) :] == bodies[least:]
+    store.remove_detached(0)
+    store.removed(0)
+    assert disk.paths(ROOT / "commitlog") == paths[1:]
 
 
 def test_the_rules_of_deleting() -> None:
@@ -572,8 +602,7 @@ def test_it_works_on_a_real_disk_too(tmp_path: Path) -> None:
             MessageStore.open(sizes)
         assert (tmp_path / "deep" / "store" / "abort").read_text() == str(os.getpid())
         assert bodies_of(store) == bodies
-        store.drop_first_segment()
-        store.drop_what_points_nowhere()
+        assert dropped_first(store)
         assert [bytes(view) for view in held] == content
         assert 0 < store.used_ratio() < 1
         assert store.oldest_written_ms() is not None

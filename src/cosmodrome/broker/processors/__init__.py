@@ -2,15 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
+from cosmodrome.broker.processors.assignments import AssignmentProcessor
+from cosmodrome.broker.processors.auth import AuthProcessor
 from cosmodrome.broker.processors.group_admin import GroupAdminProcessor
 from cosmodrome.broker.processors.info import InfoProcessor
 from cosmodrome.broker.processors.maintenance import MaintenanceProcessor
 from cosmodrome.broker.processors.members import LockProcessor, MemberProcessor
 from cosmodrome.broker.processors.offsets import OffsetProcessor
+from cosmodrome.broker.processors.plain_acl import PlainAclProcessor
+from cosmodrome.broker.processors.pop import PopProcessor
+from cosmodrome.broker.processors.pop_acks import PopAckProcessor
+from cosmodrome.broker.processors.progress import ProgressProcessor
 from cosmodrome.broker.processors.pull import PullProcessor
 from cosmodrome.broker.processors.queries import QueryProcessor
+from cosmodrome.broker.processors.recall import RecallProcessor
 from cosmodrome.broker.processors.relays import RelayProcessor
+from cosmodrome.broker.processors.replication import ReplicationProcessor
 from cosmodrome.broker.processors.replies import ReplyProcessor
 from cosmodrome.broker.processors.send import SendProcessor
 from cosmodrome.broker.processors.send_back import SendBackProcessor
@@ -38,6 +47,14 @@ class Processors:
     maintenance: MaintenanceProcessor
     replies: ReplyProcessor
     relays: RelayProcessor
+    recall: RecallProcessor
+    replication: ReplicationProcessor
+    auth: AuthProcessor
+    plain_acl: PlainAclProcessor
+    progress: ProgressProcessor
+    pop: PopProcessor
+    pop_acks: PopAckProcessor
+    assignments: AssignmentProcessor
 
     def by_code(self) -> Mapping[BrokerRequestCode, Processor]:
         """Give the table of everything that a broker answers."""
@@ -64,11 +81,49 @@ class Processors:
             BrokerRequestCode.VIEW_MESSAGE_BY_ID: self.queries.view_message_by_id,
             BrokerRequestCode.QUERY_CONSUME_QUEUE: self.queries.query_consume_queue,
             BrokerRequestCode.END_TRANSACTION: self.transactions.end_transaction,
+            BrokerRequestCode.RECALL_MESSAGE: self.recall.recall_message,
             BrokerRequestCode.SEND_REPLY_MESSAGE: self.replies.send_reply_message,
             BrokerRequestCode.SEND_REPLY_MESSAGE_V2: self.replies.send_reply_message,
             BrokerRequestCode.GET_CONSUMER_RUNNING_INFO: self.relays.get_consumer_running_info,
             BrokerRequestCode.CONSUME_MESSAGE_DIRECTLY: self.relays.consume_message_directly,
             **self._administration(),
+            **self._for_slaves(),
+            **self._accounts(),
+            **self._popping(),
+        }
+
+    def _popping(self) -> Mapping[BrokerRequestCode, Processor]:
+        code = BrokerRequestCode
+        return {
+            code.POP_MESSAGE: self.pop.pop_message,
+            code.NOTIFICATION: self.pop.notification,
+            code.POLLING_INFO: self.pop.polling_info,
+            code.ACK_MESSAGE: self.pop_acks.ack_message,
+            code.BATCH_ACK_MESSAGE: self.pop_acks.batch_ack_message,
+            code.CHANGE_MESSAGE_INVISIBLETIME: self.pop_acks.change_invisible_time,
+            code.QUERY_ASSIGNMENT: self.assignments.query_assignment,
+            code.SET_MESSAGE_REQUEST_MODE: self.assignments.set_message_request_mode,
+            code.GET_ALL_MESSAGE_REQUEST_MODE: self.assignments.get_all_message_request_mode,
+        }
+
+    def _accounts(self) -> Mapping[BrokerRequestCode, Processor]:
+        code, auth, plain = BrokerRequestCode, self.auth, self.plain_acl
+        return {
+            code.UPDATE_AND_CREATE_ACL_CONFIG: plain.update_and_create_acl_config,
+            code.DELETE_ACL_CONFIG: plain.delete_acl_config,
+            code.GET_BROKER_CLUSTER_ACL_INFO: plain.get_broker_cluster_acl_info,
+            code.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG: plain.update_global_white_addrs_config,
+            code.GET_BROKER_CLUSTER_ACL_CONFIG: plain.get_broker_cluster_acl_config,
+            code.AUTH_CREATE_USER: auth.create_user,
+            code.AUTH_UPDATE_USER: auth.update_user,
+            code.AUTH_DELETE_USER: auth.delete_user,
+            code.AUTH_GET_USER: auth.get_user,
+            code.AUTH_LIST_USER: auth.list_user,
+            code.AUTH_CREATE_ACL: auth.create_acl,
+            code.AUTH_UPDATE_ACL: auth.create_acl,
+            code.AUTH_DELETE_ACL: auth.delete_acl,
+            code.AUTH_GET_ACL: auth.get_acl,
+            code.AUTH_LIST_ACL: auth.list_acl,
         }
 
     def _administration(self) -> Mapping[BrokerRequestCode, Processor]:
@@ -96,10 +151,39 @@ class Processors:
             code.CLONE_GROUP_OFFSET: groups.clone_group_offset,
             code.INVOKE_BROKER_TO_RESET_OFFSET: groups.invoke_broker_to_reset_offset,
             code.GET_BROKER_RUNTIME_INFO: info.get_broker_runtime_info,
+            code.UPDATE_BROKER_CONFIG: self.maintenance.update_broker_config,
             code.GET_BROKER_CONFIG: self.maintenance.get_broker_config,
+            code.CLEAN_UNUSED_TOPIC: self.maintenance.clean_unused_topic,
+            code.QUERY_CONSUME_TIME_SPAN: self.progress.query_consume_time_span,
+            code.QUERY_CORRECTION_OFFSET: self.progress.query_correction_offset,
+            code.GET_BROKER_CONSUME_STATS: self.progress.get_broker_consume_stats,
+            code.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: self.progress.invoke_broker_to_get_consumer_status,
+            code.RESUME_CHECK_HALF_MESSAGE: self.transactions.resume_check_half_message,
             code.CLEAN_EXPIRED_CONSUMEQUEUE: self.maintenance.clean_expired_consumequeue,
             code.DELETE_EXPIRED_COMMITLOG: self.maintenance.delete_expired_commitlog,
             code.VIEW_BROKER_STATS_DATA: info.view_broker_stats_data,
             code.GET_ALL_CONSUMER_OFFSET: info.get_all_consumer_offset,
             code.GET_ALL_DELAY_OFFSET: info.get_all_delay_offset,
         }
+
+    def _for_slaves(self) -> Mapping[BrokerRequestCode, Processor]:
+        code, replication = BrokerRequestCode, self.replication
+        return {
+            code.GET_TIMER_CHECK_POINT: replication.get_timer_check_point,
+            code.GET_TIMER_METRICS: replication.get_timer_metrics,
+            code.EXCHANGE_BROKER_HA_INFO: replication.exchange_broker_ha_info,
+            code.GET_BROKER_HA_STATUS: replication.get_broker_ha_status,
+        }
+
+
+NOT_ON_FAST_PORT: Final = frozenset(
+    {
+        BrokerRequestCode.PULL_MESSAGE,
+        BrokerRequestCode.LITE_PULL_MESSAGE,
+        BrokerRequestCode.POP_MESSAGE,
+        BrokerRequestCode.PEEK_MESSAGE,
+        BrokerRequestCode.NOTIFICATION,
+        BrokerRequestCode.POLLING_INFO,
+    }
+)
+"""What is answered on the main port only. Slaves ask for some tables on the fast one only."""

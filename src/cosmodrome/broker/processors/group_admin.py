@@ -4,7 +4,7 @@ Owns: what of a group may be changed; what goes with one that is deleted; a grou
 Must not know: files. A change is answered when it is kept.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,8 +28,13 @@ from cosmodrome.protocol.bodies.consumers import (
 )
 from cosmodrome.protocol.bodies.groups import SubscriptionGroupConfig, SubscriptionGroupList
 from cosmodrome.protocol.bodies.message_queue import MessageQueue
-from cosmodrome.protocol.bodies.offsets import ConsumeStats, OffsetWrapper, ResetOffsetBody
-from cosmodrome.protocol.codes import ResponseCode
+from cosmodrome.protocol.bodies.offsets import (
+    ConsumeStats,
+    OffsetWrapper,
+    ResetOffsetBody,
+    encode_reset_offset_list,
+)
+from cosmodrome.protocol.codes import ClientRequestCode, LanguageCode, ResponseCode
 from cosmodrome.protocol.command import RemotingCommand, response_to
 from cosmodrome.protocol.ext_fields import decode_ext_fields, encode_ext_fields, require
 from cosmodrome.protocol.headers.group_admin import (
@@ -47,6 +52,7 @@ from cosmodrome.protocol.headers.offsets import CloneGroupOffsetRequestHeader
 from cosmodrome.protocol.headers.relays import ResetOffsetRequestHeader
 from cosmodrome.protocol.json_structs import decode_body, encode_body
 from cosmodrome.protocol.messages.checks import check_group
+from cosmodrome.protocol.versions import V5_0_0
 from cosmodrome.store.reading import Reader
 from cosmodrome.transport.dispatch import Peer
 
@@ -76,6 +82,10 @@ class GroupAdminProcessor:
         self._clock = clock
         self._parts = parts
         self._keep = keep
+        self.tell: Callable[[int, int, Mapping[str, str | None], bytes], object] = lambda *_: None
+        """Sends a oneway to a connection: code, fields, body."""
+        self.on_removed: Callable[[str, bool], None] = lambda *_: None
+        """Told of a group that is deleted, and whether its offsets are."""
 
     def update_and_create_subscriptiongroup(self, request: RemotingCommand, _: Peer) -> Awaitable[RemotingCommand]:
         """200."""
@@ -109,6 +119,7 @@ class GroupAdminProcessor:
             parts.offsets.forget_group(name)
         else:
             parts.offsets.forget_resets(name)
+        self.on_removed(name, bool(header.clean_offset or header.remove_offset))
         return self._kept(request)
 
     async def _kept(self, request: RemotingCommand, body: bytes = b"") -> RemotingCommand:
@@ -128,7 +139,7 @@ class GroupAdminProcessor:
         require(header, "group")
         config = self._parts.groups.find(header.group or "", self._clock.wall_ms())
         if config is None:
-            raise refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"No group in this broker. group: {header.group}")
+            raise refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, "No group in this broker")
         return response_to(request, ResponseCode.SUCCESS, body=encode_body(config))
 
     def get_consumer_connection_list(self, request: RemotingCommand, _: Peer) -> RemotingCommand:
@@ -175,7 +186,8 @@ class GroupAdminProcessor:
         named = [
             name for name in ((header.topic_list or "").split(";") if header.topic_list else [header.topic]) if name
         ]
-        topics = named or self._parts.offsets.topics_of(group)
+        online = self._parts.members.subscriptions(group)
+        topics = [name for name in named or self._parts.offsets.topics_of(group) if not online or name in online]
         table: dict[MessageQueue, OffsetWrapper] = {}
         for topic in topics:
             table |= self._progress(topic, group)
@@ -194,7 +206,7 @@ class GroupAdminProcessor:
                 broker_offset=reader.max_offset(topic, queue_id),
                 consumer_offset=done,
                 last_timestamp=(reader.store_time_ms(topic, queue_id, done - 1) or 0) if done > 0 else 0,
-                pull_offset=offsets.pulled(topic, group, queue_id),
+                pull_offset=max(done, offsets.pulled(topic, group, queue_id)),
             )
         return found
 
@@ -225,7 +237,10 @@ class GroupAdminProcessor:
         return self._kept(request)
 
     def invoke_broker_to_reset_offset(self, request: RemotingCommand, _: Peer) -> Awaitable[RemotingCommand]:
-        """222, as 5.x does it: the group is told at its next pull, and nobody need be connected."""
+        """222, as 5.x does it: the group is told at its next pull, and nobody need be connected.
+
+        Members that are older are told at once, too, as by 4.9 (220).
+        """
         header = decode_ext_fields(ResetOffsetRequestHeader, request.ext_fields)
         require(header, "topic", "group", "timestamp")
         topic, group = header.topic or "", header.group or ""
@@ -243,7 +258,16 @@ class GroupAdminProcessor:
             MessageQueue(topic=topic, broker_name=self._broker_name, queue_id=queue_id): offset
             for queue_id, offset in targets.items()
         }
+        self._tell_of_reset(header, table)
         return self._kept(request, encode_body(ResetOffsetBody(offset_table=table)))
+
+    def _tell_of_reset(self, header: ResetOffsetRequestHeader, table: Mapping[MessageQueue, int]) -> None:
+        fields = {"topic": header.topic, "group": header.group, "timestamp": str(header.timestamp), "isForce": "false"}
+        for member in self._parts.members.consumers(header.group or ""):
+            if member.version < V5_0_0:
+                is_cpp = member.language == LanguageCode.CPP.name
+                body = encode_reset_offset_list(table) if is_cpp else encode_body(ResetOffsetBody(offset_table=table))
+                self.tell(member.connection, ClientRequestCode.RESET_CONSUMER_CLIENT_OFFSET, fields, body)
 
     def _target(self, topic: str, queue_id: int, header: ResetOffsetRequestHeader) -> int:
         reader, time_ms = self._parts.reader, header.timestamp or 0

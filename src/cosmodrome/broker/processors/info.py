@@ -5,9 +5,12 @@ Must not know: who counts.
 """
 
 import shutil
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from cosmodrome.broker.clock import Clock
 from cosmodrome.broker.delays import Delays
@@ -29,9 +32,8 @@ VERSION_TEXT: Final = "V5_5_0"
 _IDLE_RATES: Final = "0.0 0.0 0.0"
 _POOLS: Final = ("send", "pull", "query", "litePull", "ack")
 _ZEROS: Final = (
-    "pageCacheLockTimeMills", "putMessageFailedTimes", "putMessageEntireTimeMax", "getMessageEntireTimeMax",
+    "pageCacheLockTimeMills",
     "dispatchMaxBuffer", "dispatchBehindBytes", "timerReadBehind", "timerOffsetBehind", "timerCongestNum",
-    "msgPutTotalYesterdayMorning", "msgPutTotalTodayMorning", "msgGetTotalYesterdayMorning", "msgGetTotalTodayMorning",
     "EndTransactionQueueSize", "EndTransactionThreadPoolQueueCapacity",
     "remainTransientStoreBufferNumbs",
 )  # fmt: skip
@@ -45,6 +47,12 @@ class InfoParts:
     offsets: Offsets
     delays: Delays
     statistics: Statistics
+    accepts_from_ms: Callable[[], int] = lambda: 0
+    """Gives the time before which sends are refused."""
+    timers: Callable[[], Mapping[str, str]] = dict
+    """Gives what is told of timer messages."""
+    deletion: Callable[[], Mapping[str, str]] = dict
+    """Gives when old messages go."""
 
 
 class InfoProcessor:
@@ -57,6 +65,9 @@ class InfoProcessor:
         self._offsets = parts.offsets
         self._delays = parts.delays
         self._statistics = parts.statistics
+        self._accepts_from_ms = parts.accepts_from_ms
+        self._timers = parts.timers
+        self._deletion = parts.deletion
         self._clock = clock
         self._boot_ms = clock.wall_ms()
 
@@ -69,7 +80,7 @@ class InfoProcessor:
                 f"{pool}ThreadPoolQueueCapacity": "0",
                 f"{pool}ThreadPoolQueueHeadWaitTimeMills": "0",
             }
-        table |= self._own() | self._rates() | self._disk() | self._levels()
+        table |= self._own() | self._statistics.times.table() | self._rates() | self._disk() | self._levels()
         return response_to(request, ResponseCode.SUCCESS, body=encode_kv_table(table))
 
     def _own(self) -> dict[str, str]:
@@ -90,15 +101,9 @@ class InfoProcessor:
             "remainHowManyDataToFlush": f"{self._store.end - self._store.synced_to} B",
             "msgPutTotalTodayNow": str(put),
             "msgGetTotalTodayNow": str(self._statistics.total(BROKER_GET_NUMS, self._cluster)),
-            "putMessageTimesTotal": str(put),
-            "putMessageSizeTotal": "0",
-            "putMessageAverageSize": "0.0",
-            "putMessageDistributeTime": "",
-            "putLatency99": "0.00",
-            "putLatency999": "0.00",
-            "timerEnqueueTps": "0.0",
-            "timerDequeueTps": "0.0",
-            "startAcceptSendRequestTimeStamp": "0",
+            **self._timers(),
+            **self._deletion(),
+            "startAcceptSendRequestTimeStamp": str(self._accepts_from_ms()),
         }
 
     def _rates(self) -> dict[str, str]:
@@ -143,8 +148,12 @@ class InfoProcessor:
         }
 
     def get_all_consumer_offset(self, request: RemotingCommand, _: Peer) -> RemotingCommand:
-        """43."""
-        return response_to(request, ResponseCode.SUCCESS, body=encode_body(self._offsets.table()))
+        """43, without the offsets that were pulled: a 5.5.0 slave can read no more of the answer than an empty table of those.
+
+        It does not know that member, and its reader passes over no table whose keys are bare numbers.
+        """
+        table = msgspec.structs.replace(self._offsets.table(), pull_offset_table={})
+        return response_to(request, ResponseCode.SUCCESS, body=encode_body(table))
 
     def get_all_delay_offset(self, request: RemotingCommand, _: Peer) -> RemotingCommand:
         """45."""

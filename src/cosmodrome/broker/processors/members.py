@@ -5,6 +5,7 @@ Must not know: messages.
 """
 
 from cosmodrome.broker.clock import Clock
+from cosmodrome.broker.filters.subscriptions import check_subscription
 from cosmodrome.broker.groups import Groups
 from cosmodrome.broker.locks import QueueLocks
 from cosmodrome.broker.members import Client, Members, Notices
@@ -34,6 +35,8 @@ class MemberProcessor:
         self._clock = clock
         self.is_notifying = True
         """Whether groups are told at all."""
+        self.is_sql_enabled = False
+        """Whether SQL92 can be subscribed to."""
 
     def heart_beat(self, request: RemotingCommand, peer: Peer) -> RemotingCommand:
         """34."""
@@ -95,13 +98,10 @@ class MemberProcessor:
         return response_to(request, ResponseCode.SUCCESS, body=body)
 
     def check_client_config(self, request: RemotingCommand, _: Peer) -> RemotingCommand:
-        """46: only subscriptions to tags can be used here."""
+        """46: whether a subscription can be used here, and if not, why."""
         subscription = decode_body(CheckClientRequestBody, request.body).subscription_data if request.body else None
-        if subscription is not None and not subscription.is_by_tag:
-            raise refused(
-                ResponseCode.SYSTEM_ERROR,
-                f"The broker does not support consumer to filter message by {subscription.expression_type}",
-            )
+        if subscription is not None:
+            check_subscription(subscription, is_sql_enabled=self.is_sql_enabled)
         return response_to(request, ResponseCode.SUCCESS)
 
     def connection_lost(self, connection: int) -> None:

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from cosmodrome.broker.clock import Clock
+from cosmodrome.broker.cold_reads import ColdReads
 from cosmodrome.broker.config import BrokerConfig
+from cosmodrome.broker.filters.subscriptions import Wanted, wanted_by
 from cosmodrome.broker.groups import Groups
 from cosmodrome.broker.long_polls import HeldPull, LongPolls, QueueKey
 from cosmodrome.broker.members import Members
 from cosmodrome.broker.offsets import Offsets
 from cosmodrome.broker.outbox import Outbox
 from cosmodrome.broker.refusals import FAQ, bad_queue_for_pull, no_group_for_pull, no_topic_for_pull, refused
+from cosmodrome.broker.slow_readers import SlowReaders
 from cosmodrome.broker.statistics import BROKER_GET_NUMS, GROUP_GET_NUMS, GROUP_GET_SIZE, Statistics
 from cosmodrome.broker.topics import READ, Topics
 from cosmodrome.errors import RequestRefusedError
@@ -47,7 +50,6 @@ _CODES: Final = {
 _MIN_SCAN_BYTES: Final = 16_000
 _UNIT_BYTES: Final = 20
 _BROKER, _GROUP, _TOPIC, _BROADCAST = ({"forbiddenType": str(kind)} for kind in range(1, 5))
-TagFilter = Callable[[int], bool] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,8 @@ class PullParts:
     polls: LongPolls
     reader: Reader
     statistics: Statistics
+    cold: ColdReads
+    slow_readers: SlowReaders
 
 
 class _Asked(NamedTuple):
@@ -69,7 +73,7 @@ class _Asked(NamedTuple):
     header: PullMessageRequestHeader
     topic: BrokerTopicConfig
     group: SubscriptionGroupConfig
-    is_tag_wanted: TagFilter
+    wanted: Wanted
 
 
 class PullProcessor:
@@ -85,6 +89,10 @@ class PullProcessor:
         self._outbox = outbox
         self._is_writable = is_writable
 
+    def configure(self, config: BrokerConfig) -> None:
+        """Use other settings from now on."""
+        self._config = config
+
     def pull_message(self, request: RemotingCommand, peer: Peer) -> RemotingCommand:
         """11 and 361: messages of a queue, now or when some come."""
         asked = self._asked(request, peer)
@@ -96,16 +104,19 @@ class PullProcessor:
         moved = parts.offsets.take_reset(topic, group, queue_id)
         if moved is not None:
             return self._reset_answer(request, (topic, queue_id), moved)
-        parts.offsets.note_pull(topic, group, queue_id, offset)
-        limits = self._limits(header.max_msg_nums or 0)
-        result = self._parts.reader.read((topic, queue_id), offset, limits, asked.is_tag_wanted)
+        limits = self._limits(header.max_msg_nums or 0)._replace(is_patient=parts.cold.is_retry)
+        began_ms = self._clock.steady_ms()
+        result = self._parts.reader.read((topic, queue_id), offset, limits, *asked.wanted)
+        parts.statistics.times.got(self._clock.steady_ms() - began_ms)
+        parts.offsets.note_pull(topic, group, queue_id, result.next_offset)
         if _code_of(result, offset) == ResponseCode.PULL_NOT_FOUND and flags & PULL_SUSPEND:
+            limits = limits._replace(is_patient=True)  # what it waits for is new
             hold_ms = header.suspend_timeout_millis or 0
             if not self._config.long_polling_enable:
                 hold_ms = self._config.short_polling_time_mills
             deadline_ms = self._clock.steady_ms() + max(0, hold_ms)
             pull = HeldPull(
-                request, peer, (topic, queue_id), offset, offset, deadline_ms, limits, asked.is_tag_wanted
+                request, peer, (topic, queue_id), offset, offset, deadline_ms, limits, asked.wanted
             )  # fmt: skip
             if parts.polls.hold(pull):
                 return LATER
@@ -127,7 +138,10 @@ class PullProcessor:
         topic = self._topic(header.topic or "")
         if not 0 <= (header.queue_id or 0) < topic.read_queue_nums:
             raise bad_queue_for_pull(topic, header.queue_id or 0, peer.address)
-        return _Asked(header, topic, group, _filter(self._subscription(header, group)))
+        subscription = self._subscription(header, group)
+        is_own = bool((header.sys_flag or 0) & PULL_SUBSCRIPTION)
+        wanted = wanted_by(subscription, is_sql_enabled=config.enable_property_filter, is_own=is_own)
+        return _Asked(header, topic, group, wanted)
 
     def _topic(self, name: str) -> BrokerTopicConfig:
         topic = self._parts.topics.get(name)
@@ -172,7 +186,7 @@ class PullProcessor:
             if not self._is_writable(pull.peer.connection_id):
                 self._parts.polls.later(pull, self._clock.steady_ms())
                 continue
-            result = self._parts.reader.read(pull.key, pull.offset, pull.limits, pull.is_tag_wanted)
+            result = self._parts.reader.read(pull.key, pull.offset, pull.limits, *pull.wanted)
             code = _code_of(result, pull.offset)
             if code == ResponseCode.PULL_RETRY_IMMEDIATELY:
                 self._parts.polls.postpone(pull, result.next_offset, self._clock.steady_ms())
@@ -186,7 +200,7 @@ class PullProcessor:
             if not self._is_writable(pull.peer.connection_id):
                 self._parts.polls.later(pull, now_ms)
                 continue
-            self._end(pull, self._parts.reader.read(pull.key, pull.offset, pull.limits, pull.is_tag_wanted))
+            self._end(pull, self._parts.reader.read(pull.key, pull.offset, pull.limits, *pull.wanted))
 
     def topic_removed(self, topic: str) -> None:
         """Refuse the pulls that wait for a topic that is gone."""
@@ -197,7 +211,7 @@ class PullProcessor:
     def end_all(self) -> None:
         """Answer all that wait, with what there is."""
         for pull in self._parts.polls.release_all():
-            self._end(pull, self._parts.reader.read(pull.key, pull.offset, pull.limits, pull.is_tag_wanted))
+            self._end(pull, self._parts.reader.read(pull.key, pull.offset, pull.limits, *pull.wanted))
 
     def _end(self, pull: HeldPull, result: ReadResult) -> None:
         self._parts.polls.release(pull)
@@ -209,7 +223,7 @@ class PullProcessor:
             return
         if not result.records and pull.offset > pull.asked_offset and result.status is ReadStatus.OFFSET_OVERFLOW_ONE:
             result = result._replace(status=ReadStatus.NO_MATCHED_MESSAGE)
-        asked = _Asked(header, topic, group, pull.is_tag_wanted)
+        asked = _Asked(header, topic, group, pull.wanted)
         answer = self._answer(pull.request, result, pull.offset, asked)
         self._outbox.answer(pull.peer.connection_id, pull.request, answer)
 
@@ -223,8 +237,9 @@ class PullProcessor:
             self._count(asked, result)
         if status is ReadStatus.NO_MATCHED_LOGIC_QUEUE:
             status = ReadStatus.NO_MESSAGE_IN_QUEUE
+        queue = (asked.topic.topic_name, asked.header.queue_id or 0)
         fields: dict[str, str | None] = {
-            "suggestWhichBrokerId": "0",
+            "suggestWhichBrokerId": str(self._parts.slow_readers.broker_id(queue, result, asked.group)),
             "nextBeginOffset": str(result.next_offset),
             "minOffset": str(result.min_offset),
             "maxOffset": str(result.max_offset),
@@ -266,14 +281,3 @@ def _own_subscription(header: PullMessageRequestHeader) -> SubscriptionData:
         return subscription_to_tags(topic, header.subscription, 0)
     except ValueError as error:
         raise refused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed") from error
-
-
-def _filter(subscription: SubscriptionData) -> TagFilter:
-    if not subscription.is_by_tag:
-        raise refused(
-            ResponseCode.SYSTEM_ERROR,
-            f"The broker does not support consumer to filter message by {subscription.expression_type}",
-        )
-    if subscription.wants_all or not subscription.code_set:
-        return None
-    return frozenset(subscription.code_set).__contains__

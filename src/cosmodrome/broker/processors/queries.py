@@ -6,6 +6,7 @@ Must not know: how keys are kept.
 
 from typing import Final
 
+from cosmodrome.broker.members import Members
 from cosmodrome.broker.refusals import refused
 from cosmodrome.protocol.bodies.broker_stats import ConsumeQueueData, QueryConsumeQueueResponseBody
 from cosmodrome.protocol.codes import ResponseCode
@@ -27,10 +28,11 @@ MOST_UNITS: Final = 1000
 class QueryProcessor:
     """Answers from the store, and changes nothing."""
 
-    def __init__(self, reader: Reader, most: int) -> None:
+    def __init__(self, reader: Reader, members: Members, most: int) -> None:
         """Give at most so many messages in one answer."""
         self._reader = reader
-        self._most = most
+        self._members = members
+        self.most = most
 
     def query_message(self, request: RemotingCommand, _: Peer) -> RemotingCommand:
         """12: by one word of the keys, by the sender's id, or by the tag."""
@@ -39,7 +41,7 @@ class QueryProcessor:
         key = header.key or ""
         if header.index_type == _TAG_INDEX and not header.unique_key_query:
             key = f"{_TAG_INDEX}#{key}"
-        limit = min(max(header.max_num or 0, 0), self._most)
+        limit = min(max(header.max_num or 0, 0), self.most)
         found = self._reader.find(
             header.topic or "", key, limit, header.begin_timestamp or 0, header.end_timestamp or 0
         )
@@ -72,6 +74,9 @@ class QueryProcessor:
         low, high = self._reader.min_offset(topic, queue_id), self._reader.max_offset(topic, queue_id)
         if queue_id not in self._reader.queues().get(topic, ()):
             raise refused(ResponseCode.SYSTEM_ERROR, f"{queue_id}@{topic} is not exist!")
+        if not low <= first < high:
+            remark = f"Index {first} of {queue_id}@{topic} is not exist!"
+            return response_to(request, ResponseCode.SUCCESS, remark)
         last = min(first + min(max(header.count or 0, 0), MOST_UNITS), high)
         units = (self._reader.unit(topic, queue_id, offset) for offset in range(max(first, low), last))
         data = tuple(
@@ -79,7 +84,16 @@ class QueryProcessor:
             for unit in units
             if unit is not None
         )
+        group = header.consumer_group
+        subscription = self._members.subscription(group, topic) if group else None
+        filtering = None
+        if group:
+            filtering = f"{group}@{topic} is not online!" if subscription is None else "null"
         body = QueryConsumeQueueResponseBody(
-            filter_data="null", queue_data=data, max_queue_index=high, min_queue_index=low
+            subscription_data=subscription,
+            filter_data=filtering,
+            queue_data=data,
+            max_queue_index=high,
+            min_queue_index=low,
         )
         return response_to(request, ResponseCode.SUCCESS, body=encode_body(body))

@@ -66,7 +66,7 @@ class ReplyProcessor:
         """Use these parts."""
         self._clock = clock
         self._parts = parts
-        self._is_storing = is_storing
+        self.is_storing = is_storing
 
     def send_reply_message(self, request: RemotingCommand, peer: Peer) -> RemotingCommand:
         """324, 325. The replier is answered when the requester has answered."""
@@ -80,7 +80,7 @@ class ReplyProcessor:
             header.born_timestamp or 0, self._parts.born_host(peer.address), header.sys_flag or 0, header.flag or 0,
             header.reconsume_times or 0,
         )  # fmt: skip
-        if not self._is_storing:
+        if not self.is_storing:
             self._push(_Reply(request, peer, header, message, None))
             return LATER
 

@@ -6,11 +6,12 @@ Must not know: when it is written; who reads.
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from cosmodrome.broker.arrivals import kind_of
 from cosmodrome.broker.clock import Clock
 from cosmodrome.broker.config import BrokerConfig
 from cosmodrome.broker.groups import Groups
@@ -18,8 +19,9 @@ from cosmodrome.broker.intake import Intake
 from cosmodrome.broker.locks import QueueLocks
 from cosmodrome.broker.messages import OwnProperties, born_host, delayed, half, properties_of, with_properties
 from cosmodrome.broker.refusals import bad_queue_for_send, no_group_for_send, no_topic_for_send, refused
-from cosmodrome.broker.statistics import BROKER_PUT_NUMS, TOPIC_PUT_NUMS, TOPIC_PUT_SIZE, Statistics
-from cosmodrome.broker.topics import HALF_TOPIC, TEMPLATE_TOPIC, WRITE, Topics, dead_letter_topic
+from cosmodrome.broker.statistics import BROKER_PUT_NUMS, DLQ_PUT_NUMS, TOPIC_PUT_NUMS, TOPIC_PUT_SIZE, Statistics
+from cosmodrome.broker.timer_messages import DELAYS, TimerRules, deliver_ms, encode_handle, is_timer, out_ms, parked
+from cosmodrome.broker.topics import HALF_TOPIC, TEMPLATE_TOPIC, TIMER_TOPIC, WRITE, Topics, dead_letter_topic
 from cosmodrome.errors import MessageError, RequestRefusedError
 from cosmodrome.protocol.bodies.topics import BrokerTopicConfig
 from cosmodrome.protocol.codes import ResponseCode
@@ -31,6 +33,7 @@ from cosmodrome.protocol.messages.checks import (
     CLOSED_TOPICS,
     DLQ_PREFIX,
     RETRY_PREFIX,
+    REVIVE_PREFIX,
     check_stored_sizes,
     check_topic,
     check_topic_is_open,
@@ -38,9 +41,8 @@ from cosmodrome.protocol.messages.checks import (
 from cosmodrome.protocol.messages.properties import (
     DELAY,
     POP_CK,
-    TIMER_DELAY_MS,
-    TIMER_DELAY_SEC,
-    TIMER_DELIVER_MS,
+    RETRY_TOPIC,
+    TIMER_DEL_UNIQKEY,
     TRAN_MSG,
     UNIQ_KEY,
     WAIT,
@@ -48,6 +50,7 @@ from cosmodrome.protocol.messages.properties import (
     properties_bytes,
     properties_text,
 )
+from cosmodrome.protocol.messages.sys_flag import INNER_BATCH
 from cosmodrome.store.appending import NewMessage, Position
 from cosmodrome.transport.dispatch import LATER, Peer
 
@@ -55,7 +58,6 @@ _SPECIAL: Final = re.compile(r"DELAY|TIMER_|TRAN_MSG|POP_CK")
 """Texts without any of these need not be read: nothing in them decides anything."""
 _NO_WAIT: Final = f"{WAIT}\x01false"
 _UNIQUE_KEY: Final = re.compile("(?:^|\x02)UNIQ_KEY\x01([^\x01\x02]+)(?=\x02|$)")
-_TIMERS: Final = (TIMER_DELAY_SEC, TIMER_DELAY_MS, TIMER_DELIVER_MS)
 _COUNTS_IN_HEADER: Final = 121
 """Clients from this version on say themselves how often a message may fail."""
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}")
@@ -84,6 +86,7 @@ class _Draft:
     queue_id: int
     unique_key: str | None
     waits: bool = True
+    recall_handle: str | None = None
 
 
 class SendProcessor:
@@ -100,6 +103,12 @@ class SendProcessor:
         self._id_prefix = parts.store_host.hex().upper()
         self._fields = self._own.answer_fields
         self._levels = len(config.delays_ms)
+        self._timers = _timer_rules(config)
+
+    def configure(self, config: BrokerConfig) -> None:
+        """Use other settings from now on."""
+        self._config = config
+        self._timers = _timer_rules(config)
 
     def send_message(self, request: RemotingCommand, peer: Peer) -> RemotingCommand:
         """10, 310, 320: one message, or a batch if the header says so."""
@@ -116,11 +125,11 @@ class SendProcessor:
         return LATER
 
     def _sent(self, request: RemotingCommand, header: SendMessageRequestHeader, peer: Peer) -> None:
-        require(header, "topic", "queue_id", "default_topic_queue_nums", "born_timestamp", "sys_flag", "flag")
+        require(header, "topic", "queue_id", "born_timestamp", "sys_flag", "flag")
         self._check_time()
         topic = header.topic or ""
         config = self._topics.get(topic)
-        if config is None or topic in CLOSED_TOPICS:
+        if config is None or topic in CLOSED_TOPICS or topic.startswith(REVIVE_PREFIX):
             check_topic(topic)
             check_topic_is_open(topic)
             config = self._made(header)
@@ -133,6 +142,8 @@ class SendProcessor:
             properties_bytes(header.properties or ""), header.born_timestamp or 0, born_host(peer.address),
             header.sys_flag or 0, header.flag or 0, header.reconsume_times or 0,
         )  # fmt: skip
+        if message.sys_flag & INNER_BATCH:
+            self._refuse_as_illegal()  # Java's consumers would take its body for a batch
         if header.batch:
             self._store_batch(request, message, peer)
         else:
@@ -147,6 +158,7 @@ class SendProcessor:
 
     def _made(self, header: SendMessageRequestHeader) -> BrokerTopicConfig:
         """Make the topic of a send, or refuse."""
+        require(header, "default_topic_queue_nums")
         topic, template = header.topic or "", header.default_topic or ""
         now_ms = self._clock.wall_ms()
         made = None
@@ -183,12 +195,16 @@ class SendProcessor:
         position = self._intake.put(message, answered, waits=draft.waits)
 
     def _stored(self, message: NewMessage, position: Position) -> None:
-        self._count(message.topic, 1, position.size)
+        self._count(message.topic, kind_of(message), (position.size,))
+        if message.topic.startswith(DLQ_PREFIX):
+            origin = properties_of(message).get(RETRY_TOPIC) or message.topic
+            self._parts.statistics.count(DLQ_PUT_NUMS, f"{origin}@{message.topic.removeprefix(DLQ_PREFIX)}")
         if message.topic == HALF_TOPIC:
             self._parts.half_stored(message, position)
 
-    def _count(self, topic: str, messages: int, size: int) -> None:
-        statistics = self._parts.statistics
+    def _count(self, topic: str, kind: str, sizes: Sequence[int]) -> None:
+        statistics, messages, size = self._parts.statistics, len(sizes), sum(sizes)
+        statistics.arrivals.add(topic, kind, sizes)
         statistics.count(TOPIC_PUT_NUMS, topic, messages)
         statistics.count(TOPIC_PUT_SIZE, topic, size, messages)
         statistics.count(BROKER_PUT_NUMS, self._config.broker_cluster_name, messages)
@@ -205,7 +221,7 @@ class SendProcessor:
         most = config.retry_max_times
         if header.max_reconsume_times is not None and request.version >= _COUNTS_IN_HEADER:
             most = header.max_reconsume_times
-        is_ordered = message.reconsume_times > 0 and self._parts.locks.is_any_held(group, self._clock.steady_ms())
+        is_ordered = self._parts.locks.is_any_held(group, self._clock.steady_ms())
         if message.reconsume_times <= most and not is_ordered:
             return message
         dead = self._topics.ensure(dead_letter_topic(group), 1, now_ms)
@@ -224,6 +240,8 @@ class SendProcessor:
         message = message._replace(properties=properties_bytes(own))
         if is_special:
             message = self._parked(message)
+            if message.topic == TIMER_TOPIC:
+                draft.recall_handle = encode_handle(message, self._config.broker_name)
         draft.waits = _waits(text)
         check_stored_sizes(len(message.body), len(message.properties), self._config.max_message_size)
         draft.message = message
@@ -235,13 +253,32 @@ class SendProcessor:
             if self._config.reject_transaction_message:
                 remark = f"the broker[{self._config.broker_ip1}] sending transaction message is forbidden"
                 raise refused(ResponseCode.NO_PERMISSION, remark)
+            if is_timer(named):
+                raise refused(ResponseCode.MESSAGE_ILLEGAL, "a transaction message cannot be a timer message")
             return half(message)
         if level > 0:
-            return delayed(message, level, self._levels)
-        if level == 0 and any(name in named for name in _TIMERS):
+            return delayed(with_properties(message, dict.fromkeys(DELAYS)), level, self._levels)
+        is_dead = message.topic.startswith(DLQ_PREFIX)
+        return self.timed(message, named) if is_timer(named) and not is_dead else message
+
+    def timed(self, message: NewMessage, named: Mapping[str, str]) -> NewMessage:
+        """Give a timer message as it waits; as it is when its time is past.
+
+        Raises:
+            RequestRefusedError: It cannot be one.
+        """
+        if not self._timers.is_enabled:
             remark = "accurate timer message is not enabled, timerWheelEnable is false"
             raise refused(ResponseCode.SYSTEM_ERROR, remark)
-        return message
+        now_ms = self._clock.wall_ms()
+        try:
+            deliver = deliver_ms(named, now_ms)
+        except ValueError as error:
+            raise refused(ResponseCode.MESSAGE_ILLEGAL, self._timers.refusal) from error
+        is_past = deliver <= now_ms
+        if deliver - now_ms > self._timers.max_delay_ms or (is_past and TIMER_DEL_UNIQKEY in named):
+            raise refused(ResponseCode.MESSAGE_ILLEGAL, self._timers.refusal)
+        return message if is_past else parked(message, out_ms(deliver, self._timers.precision_ms))
 
     def _answer_fields(self, draft: _Draft, position: Position) -> dict[str, str | None]:
         return {
@@ -249,6 +286,7 @@ class SendProcessor:
             "queueId": str(draft.queue_id),
             "queueOffset": str(position.queue_offset),
             "transactionId": draft.unique_key,
+            "recallHandle": draft.recall_handle,
             **self._fields,
         }
 
@@ -274,7 +312,7 @@ class SendProcessor:
             request,
             peer,
             lambda: self._batch_fields(whole, positions),
-            lambda: self._count(whole.topic, len(positions), sum(each.size for each in positions)),
+            lambda: self._count(whole.topic, kind_of(whole), [each.size for each in positions]),
         )
         for index, (body, properties, flag) in enumerate(entries):
             message = whole._replace(body=body, properties=properties, flag=flag)
@@ -300,6 +338,10 @@ class SendProcessor:
             "queueOffset": str(positions[0].queue_offset),
             **self._fields,
         }
+
+
+def _timer_rules(config: BrokerConfig) -> TimerRules:
+    return TimerRules(config.timer_wheel_enable, config.timer_max_delay_sec * 1000, config.timer_precision_ms)
 
 
 def _keyed(text: str, unique_key: str) -> str:

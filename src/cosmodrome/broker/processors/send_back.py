@@ -14,13 +14,14 @@ from cosmodrome.broker.groups import Groups
 from cosmodrome.broker.intake import Intake
 from cosmodrome.broker.messages import delayed, failed
 from cosmodrome.broker.refusals import no_group_for_send, refused
-from cosmodrome.broker.statistics import SNDBCK_PUT_NUMS, Statistics
+from cosmodrome.broker.statistics import DLQ_PUT_NUMS, SNDBCK_PUT_NUMS, Statistics
 from cosmodrome.broker.topics import WRITE, Topics, dead_letter_topic, retry_topic
 from cosmodrome.errors import MalformedBodyError
 from cosmodrome.protocol.codes import ResponseCode
 from cosmodrome.protocol.command import RemotingCommand, response_to
 from cosmodrome.protocol.ext_fields import decode_ext_fields, require
 from cosmodrome.protocol.headers.send import ConsumerSendMsgBackRequestHeader
+from cosmodrome.protocol.messages.checks import DLQ_PREFIX
 from cosmodrome.protocol.messages.record import StoredMessage, decode_record
 from cosmodrome.store.appending import NewMessage
 from cosmodrome.store.reading import Reader
@@ -51,6 +52,10 @@ class SendBackProcessor:
         self._clock = clock
         self._parts = parts
 
+    def configure(self, config: BrokerConfig) -> None:
+        """Use other settings from now on."""
+        self._config = config
+
     def consumer_send_msg_back(self, request: RemotingCommand, peer: Peer) -> RemotingCommand:
         """36."""
         header = decode_ext_fields(ConsumerSendMsgBackRequestHeader, request.ext_fields)
@@ -64,17 +69,21 @@ class SendBackProcessor:
             raise refused(ResponseCode.NO_PERMISSION, remark)
         if group.retry_queue_nums <= 0:
             return response_to(request, ResponseCode.SUCCESS)
+        self._parts.topics.ensure(retry_topic(name), group.retry_queue_nums, self._clock.wall_ms())
         record = self._record(offset)
         most = group.retry_max_times
         if header.max_reconsume_times is not None and request.version >= _COUNTS_IN_HEADER:
             most = header.max_reconsume_times
         message = self._again(record, name, group.retry_queue_nums, most, header.delay_level or 0)
         key = f"{record.topic}@{name}"
-        answered = self._parts.intake.answering(
-            request, peer, None, lambda: self._parts.statistics.count(SNDBCK_PUT_NUMS, key)
-        )
+        answered = self._parts.intake.answering(request, peer, None, lambda: self._count(message, key))
         self._parts.intake.put(message, answered, waits=False)
         return LATER
+
+    def _count(self, message: NewMessage, key: str) -> None:
+        self._parts.statistics.count(SNDBCK_PUT_NUMS, key)
+        if message.topic.startswith(DLQ_PREFIX):
+            self._parts.statistics.count(DLQ_PUT_NUMS, key)
 
     def _record(self, offset: int) -> StoredMessage:
         view = self._parts.reader.record_at(offset) if offset >= 0 else None

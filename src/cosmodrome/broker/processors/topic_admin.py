@@ -90,7 +90,7 @@ class TopicAdminProcessor:
             topic_filter_type=kind,
             topic_sys_flag=header.topic_sys_flag or 0,
             order=bool(header.order),
-            attributes=changed_attributes((old.attributes if old else None) or {}, header.attributes or ""),
+            attributes=changed_attributes(old.attributes or {} if old else None, header.attributes or ""),
         )
         self._topics.put(config, self._clock.wall_ms())
         return self._kept(request, _UNSAID)
@@ -188,21 +188,26 @@ class TopicAdminProcessor:
         return response_to(request, ResponseCode.SUCCESS, body=encode_topic_list(self._topics.system_topics()))
 
 
-def changed_attributes(old: Mapping[str, str], text: str) -> dict[str, str]:
-    """Give attributes with the changes of `+key=value,-key`.
+def changed_attributes(old: Mapping[str, str] | None, text: str) -> dict[str, str]:
+    """Give attributes with the changes of `+key=value,-key`; `old` is None of a topic that is new.
 
     Raises:
         RequestRefusedError: A change is written otherwise, or is none that may be made.
     """
-    attributes = dict(old)
+    attributes = dict(old or {})
     for change in filter(None, text.split(",")):
         sign, key, value = change[0], *change[1:].partition("=")[::2]
         if sign not in "+-" or (sign == "+" and not value):
-            raise refused(ResponseCode.SYSTEM_ERROR, f"add/alter attribute format is wrong: {key}")
+            shown = key if sign in "+-" else f"{sign}{key}"
+            raise refused(ResponseCode.SYSTEM_ERROR, f"add/alter attribute format is wrong: {shown}")
         if key not in _ATTRIBUTES:
             raise refused(ResponseCode.SYSTEM_ERROR, f"unsupported key: {key}")
         if sign == "-":
-            attributes.pop(key, None)
+            if old is None:
+                remark = f"only add attribute is supported while creating topic. key: {key}"
+                raise refused(ResponseCode.SYSTEM_ERROR, remark)
+            if attributes.pop(key, None) is None:
+                raise refused(ResponseCode.SYSTEM_ERROR, f"attempt to delete a nonexistent key: {key}")
             continue
         allowed = _ATTRIBUTES[key]
         if allowed is not None and value not in allowed:

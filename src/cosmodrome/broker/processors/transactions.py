@@ -1,13 +1,14 @@
-"""Ends of transactions: 37 (Java: EndTransactionProcessor).
+"""Ends of transactions, and half messages that are asked about anew: 37, 323 (Java: EndTransactionProcessor).
 
 Owns: whether an end fits its half message; that a half message is delivered once.
 Must not know: who is asked about half messages.
 """
 
-from cosmodrome.broker.half_messages import HalfStore
+from cosmodrome.broker.half_messages import HalfStore, half_again, half_at, half_of
 from cosmodrome.broker.messages import committed
 from cosmodrome.broker.outbox import Outbox
 from cosmodrome.broker.refusals import not_available, refused
+from cosmodrome.broker.topics import HALF_TOPIC
 from cosmodrome.broker.transactions import Transactions
 from cosmodrome.broker.turn import Stored
 from cosmodrome.errors import MessageError, RequestRefusedError, StoreUnavailableError
@@ -19,7 +20,9 @@ from cosmodrome.protocol.headers.transactions import (
     TRANSACTION_ROLLBACK,
     TRANSACTION_UNKNOWN,
     EndTransactionRequestHeader,
+    ResumeCheckHalfMessageRequestHeader,
 )
+from cosmodrome.protocol.messages.ids import decode_offset_msg_id
 from cosmodrome.protocol.messages.properties import PGROUP
 from cosmodrome.protocol.messages.record import StoredMessage
 from cosmodrome.transport.dispatch import LATER, Peer
@@ -43,11 +46,53 @@ class TransactionProcessor:
         if header.commit_or_rollback not in (TRANSACTION_COMMIT, TRANSACTION_ROLLBACK):
             raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "commitOrRollback field wrong", cause="bad_decision")
         record = self._half(header)
-        if not self._transactions.begin_end(record.queue_offset):
-            return response_to(request, ResponseCode.SUCCESS)
         is_commit = header.commit_or_rollback == TRANSACTION_COMMIT
-        self._end(request, peer, record, is_commit=is_commit)
+
+        def end_it() -> None:
+            if not self._transactions.begin_end(self._newest(record)):
+                answer = response_to(request, ResponseCode.SUCCESS)
+                self._outbox.answer(peer.connection_id, request, answer)
+                return
+            self._end(request, peer, record, is_commit=is_commit)
+
+        def end_after_copy() -> None:
+            try:
+                end_it()
+            except RequestRefusedError as error:
+                self._outbox.answer(peer.connection_id, request, response_to(request, error.code, error.remark))
+
+        if not self._transactions.wait_for_copy(self._newest(record), end_after_copy):
+            end_it()
         return LATER
+
+    def resume_check_half_message(self, request: RemotingCommand, peer: Peer) -> RemotingCommand:
+        """323: a half message that was given up is asked about anew."""
+        header = decode_ext_fields(ResumeCheckHalfMessageRequestHeader, request.ext_fields)
+        require(header, "msg_id")
+        place = decode_offset_msg_id(header.msg_id or "")
+        record = None if place is None else self._halves.given_up_at(place.commit_log_offset)
+        if record is None:
+            raise refused(ResponseCode.SYSTEM_ERROR, f"there is no half message {header.msg_id} that was given up")
+        message = half_again(record)
+
+        def settle(stored: Stored) -> None:
+            if stored is Stored.FAILED:
+                answer = response_to(request, ResponseCode.SYSTEM_ERROR, f"Put message back to {HALF_TOPIC} failed.")
+            else:
+                self._transactions.opened(half_at(message, position))
+                answer = response_to(request, ResponseCode.SUCCESS)
+            self._outbox.answer(peer.connection_id, request, answer)
+
+        try:
+            position = self._halves.put(message, settle)
+        except MessageError as error:
+            raise refused(error.code, error.text) from error
+        except StoreUnavailableError as error:
+            raise not_available(error.reason) from error
+        return LATER
+
+    def _newest(self, record: StoredMessage) -> int:
+        return self._transactions.newest(record.queue_offset, half_of(record).identity)
 
     def _half(self, header: EndTransactionRequestHeader) -> StoredMessage:
         record = self._halves.record_at(header.commit_log_offset if header.commit_log_offset is not None else -1)
@@ -61,7 +106,7 @@ class TransactionProcessor:
 
     def _end(self, request: RemotingCommand, peer: Peer, record: StoredMessage, *, is_commit: bool) -> None:
         """Store the message, then that it has ended: both in one write."""
-        offset = record.queue_offset
+        offset = self._newest(record)
 
         def settle(stored: Stored) -> None:
             if stored is Stored.FAILED:

@@ -15,6 +15,8 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.rocketmq.acl.common.AclClientRPCHook;
+import org.apache.rocketmq.acl.common.SessionCredentials;
 import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.MessageSelector;
@@ -36,6 +38,7 @@ import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageAccessor;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
+import org.apache.rocketmq.remoting.RPCHook;
 
 /**
  * Producers and consumers of every kind, by name, in one JVM. A command is a line of tab-separated words: its name, the
@@ -73,6 +76,8 @@ public class MessageKinds {
                 return produce(command);
             case "send":
                 return send(command);
+            case "recall":
+                return recall(command);
             case "batch":
                 return batch(command);
             case "transact":
@@ -130,15 +135,23 @@ public class MessageKinds {
         }
     }
 
+    /** What signs requests; null without credentials. */
+    private static RPCHook hook(Command command) {
+        if (!command.has("accessKey")) {
+            return null;
+        }
+        return new AclClientRPCHook(new SessionCredentials(command.text("accessKey"), command.text("secretKey")));
+    }
+
     private static Object produce(Command command) throws Exception {
         String group = command.text("group");
         DefaultMQProducer producer;
         if (command.text("kind", "plain").equals("transaction")) {
-            TransactionMQProducer transactional = new TransactionMQProducer(group);
+            TransactionMQProducer transactional = new TransactionMQProducer(group, hook(command));
             transactional.setTransactionListener(new Decisions());
             producer = transactional;
         } else {
-            producer = new DefaultMQProducer(group);
+            producer = new DefaultMQProducer(group, hook(command));
         }
         producer.setNamesrvAddr(command.text("namesrv"));
         producer.setInstanceName(command.text("instance", command.client));
@@ -202,6 +215,17 @@ public class MessageKinds {
             }
         }
         return results;
+    }
+
+    /** Sends a message and takes it back, by methods that releases before 5.3 do not have. */
+    private static Object recall(Command command) throws Exception {
+        java.lang.reflect.Method method = DefaultMQProducer.class.getMethod("recallMessage", String.class, String.class);
+        org.apache.rocketmq.client.producer.SendResult sent = producer(command).send(message(command, command.text("body")));
+        Object handle = sent.getClass().getMethod("getRecallHandle").invoke(sent);
+        Map<String, Object> told = new LinkedHashMap<>();
+        told.put("msgId", sent.getMsgId());
+        told.put("recalled", method.invoke(producer(command), command.text("topic"), handle));
+        return told;
     }
 
     private static Object batch(Command command) throws Exception {
@@ -307,7 +331,7 @@ public class MessageKinds {
         Push(Command command) throws Exception {
             fail = command.number("fail", 0);
             isPop = command.has("pop");
-            consumer = new DefaultMQPushConsumer(command.text("group"));
+            consumer = new DefaultMQPushConsumer(command.text("group"), hook(command), new AllocateMessageQueueAveragely());
             consumer.setNamesrvAddr(command.text("namesrv"));
             consumer.setInstanceName(command.text("instance", command.client));
             consumer.setPollNameServerInterval(1000);
@@ -339,7 +363,7 @@ public class MessageKinds {
         }
 
         private DefaultMQProducer replier(Command command) throws Exception {
-            DefaultMQProducer producer = new DefaultMQProducer(command.text("group") + "-replier");
+            DefaultMQProducer producer = new DefaultMQProducer(command.text("group") + "-replier", hook(command));
             producer.setNamesrvAddr(command.text("namesrv"));
             producer.setInstanceName(command.client + "-replier");
             producer.start();
@@ -408,7 +432,7 @@ public class MessageKinds {
         private final Collection<MessageQueue> assigned;
 
         Lite(Command command) throws Exception {
-            consumer = new DefaultLitePullConsumer(command.text("group"));
+            consumer = new DefaultLitePullConsumer(command.text("group"), hook(command));
             consumer.setNamesrvAddr(command.text("namesrv"));
             consumer.setInstanceName(command.text("instance", command.client));
             consumer.setPollNameServerInterval(1000);

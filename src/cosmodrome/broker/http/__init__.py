@@ -1,0 +1,1 @@
+"""What a broker tells over HTTP."""

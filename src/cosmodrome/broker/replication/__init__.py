@@ -1,0 +1,1 @@
+"""Replication: a master's log as slaves follow it."""
