@@ -1,7 +1,9 @@
 """`cosmodrome broker` in a process of its own."""
 
+import json
 import signal
 import subprocess
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,9 +79,7 @@ def test_what_was_answered_is_there_after_a_kill(tmp_path: Path) -> None:
         assert count_of(address) == answered == 50 * KILLS
 
 
-@pytest.mark.parametrize(
-    "setting", ["flushDiskType=MAYBE", "enablePropertyFilter=true", "brokerRole=SLAVE", "brokerId=1"]
-)
+@pytest.mark.parametrize("setting", ["flushDiskType=MAYBE", "duplicationEnable=true", "brokerRole=SLAVE", "brokerId=1"])
 def test_what_it_cannot_do_is_refused(tmp_path: Path, setting: str) -> None:
     done = subprocess.run(
         [*COMMAND, "broker", "--set", setting],
@@ -92,3 +92,104 @@ def test_what_it_cannot_do_is_refused(tmp_path: Path, setting: str) -> None:
     )
     assert done.returncode == 78
     assert setting.partition("=")[0] in done.stderr
+
+
+def quick(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Run `cosmodrome broker` with words that end it at once."""
+    return subprocess.run(
+        [*COMMAND, "broker", *words],
+        cwd=folder,
+        env=server_environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=WITHIN_S,
+    )
+
+
+def test_settings_are_checked_and_printed(tmp_path: Path) -> None:
+    conf = tmp_path / "broker.conf"
+    conf.write_text("fileReservedTime=48\ninitAuthenticationUser={}\n", encoding="utf-8")
+    done = quick(tmp_path, "-c", str(conf), "--check-config")
+    assert (done.returncode, "initAuthenticationUser cannot be used" in done.stderr) == (78, True)
+    conf.write_text("fileReservedTime=48\ntls.server.keyPassword=hidden\n", encoding="utf-8")
+    done = quick(tmp_path, "-c", str(conf), "--check-config")
+    assert (done.returncode, done.stdout) == (0, f"configuration OK: {conf}\n")
+    done = quick(tmp_path, "-c", str(conf), "-p")
+    assert "fileReservedTime=48\n" in done.stdout
+    assert "tls.server.keyPassword=******\n" in done.stdout
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_hangup_reads_settings_again_and_a_request_keeps_one(tmp_path: Path) -> None:
+    with broker(tmp_path, "--log-level", "info", "--pid-file", str(tmp_path / "pid")) as (process, address):
+        assert (tmp_path / "pid").read_text("utf-8").strip() == str(process.pid)
+        conf = tmp_path / "broker.conf"
+        with wire.Wire(address) as connection:
+            assert connection.request(25, {}, b"rejectTransactionMessage=true\n").code == 0
+            text = conf.read_text("utf-8")
+            assert text.endswith("rejectTransactionMessage=true\n")
+            assert "# a comment\n" in text
+            assert connection.request(310, send_fields("T", TRAN_MSG="true", PGROUP="p"), b"x").code == 16
+            conf.write_text(text.replace("rejectTransactionMessage=true", "rejectTransactionMessage=false"), "utf-8")
+            process.send_signal(signal.SIGHUP)
+            assert process.stderr is not None
+            for line in process.stderr:
+                if "settings read again" in line:
+                    break
+            assert "rejectTransactionMessage" in line
+            assert connection.request(310, send_fields("T", TRAN_MSG="true", PGROUP="p"), b"x").code == 0
+        assert ended(process, signal.SIGTERM) == 0
+        assert not (tmp_path / "pid").exists()
+
+
+def test_a_stop_answers_what_waits(tmp_path: Path) -> None:
+    with broker(tmp_path) as (process, address), wire.Wire(address) as connection:
+        assert connection.request(310, send_fields("T"), b"x").code == 0
+        pull = {
+            "consumerGroup": "g", "topic": "T", "queueId": "0", "queueOffset": "1", "maxMsgNums": "32", "sysFlag": "6",
+            "commitOffset": "0", "suspendTimeoutMillis": "60000", "subVersion": "0", "subscription": "*",
+        }  # fmt: skip
+        connection.send(wire.encode_request(11, {**pull}, opaque=77))
+        assert connection.request(30, {"topic": "T", "queueId": "0"}).code == 0
+        process.send_signal(signal.SIGTERM)
+        assert connection.answer_to(77).code == 19
+        assert process.wait(WITHIN_S) == 0
+
+
+def test_mqbroker_takes_javas_flags(tmp_path: Path) -> None:
+    program = "import sys; from cosmodrome.cli import mqbroker; sys.argv[0] = 'mqbroker'; mqbroker()"
+    for words, expected in (
+        (["-h"], "Usage: mqbroker"),
+        (["-p"], "brokerClusterName=DefaultCluster"),
+        (["-m"], "listenPort=10911"),
+    ):
+        done = subprocess.run(
+            [COMMAND[0], "-c", program, *words],
+            cwd=tmp_path,
+            env=server_environment(tmp_path),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=WITHIN_S,
+        )
+        assert done.returncode == 0, done.stderr
+        assert expected in done.stdout
+
+
+def test_probes_metrics_and_the_audit_log(tmp_path: Path) -> None:
+    with broker(tmp_path, "--http", "127.0.0.1:0", "--log-format", "text") as (process, address):
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        http = line.strip().removeprefix("http://").partition("/")[0]
+        with urllib.request.urlopen(f"http://{http}/readyz", timeout=WITHIN_S) as answer:
+            assert answer.read() == b"ok\n"
+        with wire.Wire(address) as connection:
+            assert connection.request(310, send_fields("T"), b"x").code == 0
+            assert connection.request(25, {}, b"fileReservedTime=48\n").code == 0
+        with urllib.request.urlopen(f"http://{http}/metrics", timeout=WITHIN_S) as answer:
+            text = answer.read().decode()
+        assert 'rocketmq_messages_in_total{cluster="C",node_type="broker",node_id="broker-e2e",topic="T"' in text
+        assert ended(process, signal.SIGTERM) == 0
+    (line,) = (tmp_path / "store" / "audit.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(line)["after"] == {"fileReservedTime": "48"}

@@ -350,6 +350,7 @@ OF_KIND: Final = {
     Kind.ADMIN_POLICY: "open",
     Kind.NETWORKS: "192.0.2.0/24",
     Kind.ADDRESS: "192.0.2.1:9876",
+    Kind.LISTENER: "127.0.0.1:19876",
     Kind.TEXT: "another",
 }
 

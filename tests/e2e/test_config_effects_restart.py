@@ -8,6 +8,7 @@ import http.server
 import signal
 import socket
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -458,6 +459,16 @@ def test_the_largest_frame(tmp_path: Path) -> None:
             answer = peer.list_kv("N")
             assert (answer.code, answer.body) == (SYSTEM_ERROR, b""), "peers have the same limit"
             assert peer.get_kv("N", "1").code == SUCCESS
+
+
+@shows("http", when=When.START)
+def test_where_probes_and_metrics_are(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path, config={"http": "127.0.0.1:0"}) as server:
+        address = wait_for_line(server, event="http.listening")["address"]
+        with urllib.request.urlopen(f"http://{address}/readyz", timeout=30) as answer:
+            assert answer.read() == b"ok\n"
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as answer:
+            assert b"rocketmq_nameserver_up 1" in answer.read()
 
 
 @shows("shadow", when=When.START)

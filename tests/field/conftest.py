@@ -19,19 +19,25 @@ from tests.support.standing_rule import StandingRule
 
 _TEST_NUMBERS: Final = itertools.count(1)
 DEFAULT_CHAOS_RUNS: Final = 10
+DEFAULT_MEMBER_CHAOS_RUNS: Final = 2
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--chaos", type=int, help=f"how many seeds of client chaos to play (default {DEFAULT_CHAOS_RUNS})")
+    parser.addoption(
+        "--chaos",
+        type=int,
+        help=f"how many seeds of client chaos to play (default {DEFAULT_CHAOS_RUNS}, of members {DEFAULT_MEMBER_CHAOS_RUNS})",
+    )
     parser.addoption("--chaos-seed", type=int, help="the first of them (default 1)")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Play client chaos once with each seed; the options are there only when this folder was named."""
-    if "chaos_seed" in metafunc.fixturenames:
-        first = metafunc.config.getoption("--chaos-seed", None) or 1
-        count = metafunc.config.getoption("--chaos", None) or DEFAULT_CHAOS_RUNS
-        metafunc.parametrize("chaos_seed", range(first, first + count))
+    for name, usual in (("chaos_seed", DEFAULT_CHAOS_RUNS), ("member_chaos_seed", DEFAULT_MEMBER_CHAOS_RUNS)):
+        if name in metafunc.fixturenames:
+            first = metafunc.config.getoption("--chaos-seed", None) or 1
+            count = metafunc.config.getoption("--chaos", None) or usual
+            metafunc.parametrize(name, range(first, first + count))
 
 
 class _Pool:

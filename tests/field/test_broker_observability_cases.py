@@ -2,9 +2,11 @@
 
 import gc
 import json
+from pathlib import Path
 from typing import Final
 
 from tests.support.broker_plane import broker_plane
+from tests.support.full_disk import full_disk
 
 ROUNDS: Final = 60
 """Of each kind; the case's 50,000 differ in nothing but their number."""
@@ -46,3 +48,16 @@ async def test_b021_topics_and_groups_that_come_and_go_leave_no_series() -> None
         assert after["rocketmq_messages_in_total{is_system=false,message_type=normal,topic=stays}"] == 1
         answer = await caller.ask(315, {"statsName": "TOPIC_PUT_NUMS", "statsKey": f"T{ROUNDS - 1}"})
         assert answer.code != 0
+
+
+async def test_b039_a_full_disk_is_told_to_whoever_sends_people_here(tmp_path: Path) -> None:
+    with full_disk() as disk:
+        async with broker_plane(store=tmp_path) as seen:
+            assert await seen.ready() == (200, "ok\n")
+            disk.used = 0.95
+            found = await seen.until_ready_says(503)
+            for text in ("messages are refused", str(tmp_path / "commitlog"), "95%", "diskSpaceWarningLevelRatio"):
+                assert text in found
+            assert (await seen.metrics())["rocketmq_broker_ready{}"] == 0
+            disk.used = 0.5
+            await seen.until_ready_says(200)

@@ -154,7 +154,7 @@ def test_F080_running_out_of_descriptors_is_told_and_heals(tmp_path: Path, names
         old.registered(broker, topics_named(names("T"), names("U")))
         before = descriptors_of(child.pid)
         with peers(address, 200):
-            wait_until(lambda: old.route(names("T")) and descriptors_of(child.pid) > 55, "the limit", 10)
+            wait_until(lambda: old.route(names("T")) and descriptors_of(child.pid) > 50, "the limit", 10)
             assert old.heartbeat(broker).code == SUCCESS
             log = tmp_path / "stderr"
             wait_until(lambda: re.search("descriptors|open files", log.read_text()), "a line that says why", 10)

@@ -4,13 +4,14 @@ Owns: asking; metrics without the labels that all of them have.
 Must not know: what a test claims.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 import httpx
-from tests.support.broker_calls import Caller
+from tests.support.broker_calls import WITHIN_S, Caller
 from tests.support.http_plane import scraped
 
 from cosmodrome import Broker
@@ -33,6 +34,15 @@ class BrokerPlane:
             for name, value in (await scraped(self.http)).items()
             if name.startswith("rocketmq_")
         }
+
+    async def until_ready_says(self, status: int) -> str:
+        """Wait until /readyz has this status, and give its text."""
+        async with asyncio.timeout(WITHIN_S):
+            while True:
+                found, text = await self.ready()
+                if found == status:
+                    return text
+                await asyncio.sleep(0.01)
 
     async def ready(self) -> tuple[int, str]:
         """Ask /readyz."""

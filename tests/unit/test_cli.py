@@ -249,6 +249,7 @@ class TestBanner:
     def test_it_says_what_runs_where(self) -> None:
         assert self.text(NamesrvConfig(data_dir="/data")) == (
             "  remoting   0.0.0.0:9876           brokers and clients: namesrvAddr=192.168.1.20:9876\n"
+            "  http       off                    (probes, metrics, JSON API: --http 127.0.0.1:19876)\n"
             "  config     built-in defaults      (changes made at run time go to /data/namesrv.properties)\n"
             "  data       /data (KV: /data/kvConfig.json)\n"
             "  log        standard error         (to a file: --set logFile=FILE)\n"
@@ -262,6 +263,11 @@ class TestBanner:
             "Ready in 0.18 s. Waiting for brokers. Try: cosmodrome admin clusterList -n 192.168.1.20:9876   or   "
             "start an Apache broker: mqbroker -n 192.168.1.20:9876"
         )
+
+    def test_it_says_where_http_is(self) -> None:
+        start = Start(loaded=loaded(), address="127.0.0.1:9876", took_s=0.1, http_address="127.0.0.1:19876")
+
+        assert "  http       http://127.0.0.1:19876 /metrics, /readyz, /api/v1\n" in banner(start, "192.168.1.20")
 
     def test_it_names_the_file_in_use(self) -> None:
         assert "  config     /etc/a.toml" in self.text(NamesrvConfig(), Path("/etc/a.toml"))
@@ -353,6 +359,12 @@ class TestBindErrors:
 
         assert error.why == "192.0.2.1 is not an address of this host."
 
+    def test_an_error_that_says_what_to_do_is_left_as_it_is(self) -> None:
+        error = BindError("cannot listen on 127.0.0.1:19876: address already in use.", remedy="--http off")
+        error.__cause__ = OSError(errno.EADDRINUSE, "address already in use")
+
+        assert explained(error, NamesrvConfig()) is error
+
     def test_a_low_port(self) -> None:
         error = explained(self.bind_error(errno.EACCES), NamesrvConfig(listen_port=80))
 
@@ -379,6 +391,7 @@ class FakeServer:
 
     on_running: Callable[[], object] = field(default=lambda: None)
     address: str = "127.0.0.1:12345"
+    http_address: str = ""
     steps: list[str] = field(default_factory=list)
     refusal: Exception | None = None
     loop: str = ""

@@ -69,7 +69,12 @@ from cosmodrome.broker.security.auth_file import inner_credentials
 from cosmodrome.broker.security.needs import Needs, needs_of
 from cosmodrome.broker.slow_readers import SlowReaders
 from cosmodrome.broker.state import BrokerState, check_rules
-from cosmodrome.broker.statistics import BROKER_GET_NUMS, BROKER_PUT_NUMS
+from cosmodrome.broker.statistics import (
+    BROKER_GET_NUMS,
+    BROKER_PUT_NUMS,
+    TRANSACTION_COMMIT_NUMS,
+    TRANSACTION_ROLLBACK_NUMS,
+)
 from cosmodrome.broker.syncing import Syncing
 from cosmodrome.broker.timer_service import TimerService
 from cosmodrome.broker.topics import HALF_TOPIC, OP_TOPIC, READ, SCHEDULE_TOPIC, TIMER_TOPIC
@@ -177,6 +182,9 @@ class RunningBroker:
         self._processors = self._families()
         self._pop.due, self._pop.arrived = self._processors.pop.due, self._processors.pop.arrived
         self._pop.revived = self._after_request
+        self._processors.transactions.on_ended = lambda topic, is_commit: state.statistics.count(
+            TRANSACTION_COMMIT_NUMS if is_commit else TRANSACTION_ROLLBACK_NUMS, topic
+        )
         self._gate = Gate(config.admin_networks, state.admission, self._needs, loop.time)
         self._registrar: Registrar | None = None
         self._poll_timer: Timer = None

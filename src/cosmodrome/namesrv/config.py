@@ -52,6 +52,17 @@ class NamesrvConfig(LimitsConfig):
             may_be_empty=True,
         ),
     )
+    http: str = option(
+        "",
+        Key(
+            Kind.LISTENER,
+            _OURS,
+            _RESTART,
+            "where probes, metrics and the JSON API are; port 0 takes any free one",
+            may_be_empty=True,
+            default_text="off",
+        ),
+    )
     log_file: str = option(
         "",
         Key(Kind.PATH, _OURS, _RESTART, "file for all log lines; empty: standard error", may_be_empty=True),
@@ -158,6 +169,7 @@ SECURITY_KEYS: Final = (
     "auditLog",
     "dataDir",
     "shadow",
+    "http",
     "logFile",
     "pidFile",
 )

@@ -73,6 +73,7 @@ class Kind(enum.Enum):
     ADMIN_POLICY = "compatible, hardened or open"
     NETWORKS = "networks, separated by ;"
     ADDRESS = "host:port"
+    LISTENER = "host:port, or off"
     CHOICE = "one of several words"
 
 
@@ -265,6 +266,16 @@ def _read_address(key: Key, text: str) -> str:
     return address
 
 
+def _read_listener(_key: Key, text: str) -> str:
+    address = text.strip(BLANKS)
+    if address.lower() in ("", "off"):
+        return ""
+    match = _ADDRESS.fullmatch(address)
+    if match is None or int(match[2]) >= 65_536:
+        raise ValueError(f"must be off, or an address such as 127.0.0.1:19876, not {_quoted(text)}")
+    return address
+
+
 def _is_control(char: str) -> bool:
     """Tell whether a value must not hold this character. A tab is harmless in files, listings and logs."""
     return (char < " " and char != "\t") or "\x7f" <= char <= "\x9f" or char in _LINE_SEPARATORS
@@ -290,6 +301,7 @@ _READERS: Final[Mapping[Kind, Callable[[Key, str], object]]] = {
     Kind.ADMIN_POLICY: _read_admin_policy,
     Kind.NETWORKS: _read_networks,
     Kind.ADDRESS: _read_address,
+    Kind.LISTENER: _read_listener,
     Kind.CHOICE: _read_choice,
 }
 

@@ -87,6 +87,13 @@ class ServerReady(Event, frozen=True, kw_only=True, gc=False):
     address: str
 
 
+class HttpListening(Event, frozen=True, kw_only=True, gc=False):
+    """Probes, metrics and the JSON API are at this address. `address` is as bound."""
+
+    NAME = "http.listening"
+    address: str
+
+
 class ServerDraining(Event, frozen=True, kw_only=True, gc=False):
     """No more connections; requests in flight are being finished."""
 

@@ -169,10 +169,14 @@ class EventStream:
     Args:
         publish: Told of every event but those that are held back, and of these once a minute how many there were.
         clock_s: Seconds that never step.
+        count: Told of every event, those that are held back among them.
     """
 
-    def __init__(self, publish: Publish, clock_s: Callable[[], float]) -> None:
+    def __init__(
+        self, publish: Publish, clock_s: Callable[[], float], count: Callable[[Event], None] = lambda _: None
+    ) -> None:
         self.counters = Counters()
+        self._count = count
         self._publish = publish
         self._clock_s = clock_s
         self._repeats: Repeats[Event] = Repeats()
@@ -180,6 +184,7 @@ class EventStream:
 
     def publish(self, event: Event) -> None:
         """Take an event."""
+        self._count(event)
         subject = event.subject()
         if subject is None:
             if self._ration.is_told(event.NAME, event, self._clock_s()):

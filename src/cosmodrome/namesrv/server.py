@@ -6,11 +6,17 @@ Must not know: what any request means.
 
 import asyncio
 import os
+import platform
 import time
 from dataclasses import dataclass
 from typing import Final, Self
 
+from cosmodrome import __version__
 from cosmodrome.errors import ConfigError, OperatorError
+from cosmodrome.http.application import Application
+from cosmodrome.http.plane import HttpPlane
+from cosmodrome.metrics.loop_lag import LoopLag
+from cosmodrome.namesrv.brake import Brakes
 from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.config_store import ConfigStore
 from cosmodrome.namesrv.counters import Counters
@@ -19,6 +25,7 @@ from cosmodrome.namesrv.events import (
     ConfigReloadFailed,
     ConnectionRefused,
     ConnectionsExhausted,
+    HttpListening,
     Publish,
     RequestCrashed,
     RequestFailed,
@@ -32,9 +39,10 @@ from cosmodrome.namesrv.events import (
 from cosmodrome.namesrv.kv_config import KVConfigStore
 from cosmodrome.namesrv.live_config import LiveConfig, ReadAgain
 from cosmodrome.namesrv.memory import MemoryWatch
+from cosmodrome.namesrv.metrics.tally import EventTally
 from cosmodrome.namesrv.name_limits import NameLimits
 from cosmodrome.namesrv.notices import NoticeSender
-from cosmodrome.namesrv.options import brakes, listen_options, table_limits, table_options
+from cosmodrome.namesrv.options import brakes, http_plane, listen_options, table_limits, table_options
 from cosmodrome.namesrv.policy.admission import Admission
 from cosmodrome.namesrv.processors import Processors
 from cosmodrome.namesrv.processors.broker import BrokerProcessor
@@ -52,8 +60,10 @@ from cosmodrome.namesrv.shadow.tally import Report
 from cosmodrome.namesrv.stored_files import StoredFiles
 from cosmodrome.namesrv.tls_settings import ServerTls, client_tls
 from cosmodrome.namesrv.turns import Turns
+from cosmodrome.namesrv.view import About, View
 from cosmodrome.protocol.bodies.route import TopicRouteData
 from cosmodrome.protocol.codes import RequestCode
+from cosmodrome.protocol.versions import SERVER_RELEASE
 from cosmodrome.transport.client import RemotingClient
 from cosmodrome.transport.dispatch import INTERNAL, STORAGE, Dispatcher, Fault, Peer
 from cosmodrome.transport.server import RemotingServer
@@ -89,7 +99,8 @@ class NameServer:
     ) -> None:
         self._config = LiveConfig(config, config_store)
         self._stored = StoredFiles(config, config_store)
-        self._events = EventStream(publish or (lambda _: None), time.monotonic)
+        self._tally = EventTally()
+        self._events = EventStream(publish or (lambda _: None), time.monotonic, self._tally.count)
         self._admission = Admission(config, self._events.publish)
         self._publish: Publish = self._admission.publish
         self._tables = RouteTables(table_options(config), table_limits(config))
@@ -104,6 +115,8 @@ class NameServer:
         self._scan: asyncio.TimerHandle | None = None
         self._scan_interval_ms = 0
         self._memory = MemoryWatch()
+        self._lag = LoopLag()
+        self._http: HttpPlane | None = None
         self._ready: asyncio.TimerHandle | None = None
         self._tls_watch: asyncio.TimerHandle | None = None
         self._housekeeping: asyncio.TimerHandle | None = None
@@ -114,6 +127,11 @@ class NameServer:
     def address(self) -> str:
         """Where it listens, `host:port` as bound; empty before the start."""
         return "" if self._server is None else self._server.address
+
+    @property
+    def http_address(self) -> str:
+        """Where HTTP is answered, `host:port` as bound; empty when it is not."""
+        return "" if self._http is None else self._http.address
 
     async def start(self) -> None:
         """Read what is on disk, then listen.
@@ -128,6 +146,8 @@ class NameServer:
         try:
             await self._start(kv_config)
         except BaseException:
+            if self._http is not None:
+                await self._http.stop()
             self._stored.close()
             raise
 
@@ -149,6 +169,9 @@ class NameServer:
             lambda limit: self._publish(ConnectionsExhausted(open_descriptors_limit=limit)),
         )
         self._server.pauses.subscribe(self._forgive_pause)
+        self._http = http_plane(config)
+        if self._http is not None:
+            self._http.bind()
         await self._server.start()
         self._server_to_stop = self._server
         if self._shadow is not None:
@@ -158,6 +181,11 @@ class NameServer:
         self._schedule_scan()
         self._watch_tls_files()
         self._keep_house()
+        self._lag.start()
+        if self._http is not None:
+            view = self._view(self._server, kv_config)
+            self._http.start(lambda: _application(view))
+            self._publish(HttpListening(address=self.http_address))
         self._publish(ServerStarted(address=self.address, pid=os.getpid()))
         self._admission.listening(self.address)
         self._announce_ready()
@@ -178,6 +206,9 @@ class NameServer:
         for timer in (self._scan, self._ready, self._tls_watch, self._housekeeping):
             if timer is not None:
                 timer.cancel()
+        self._lag.stop()
+        if self._http is not None:
+            await self._http.stop()
         await server.stop_listening()
         finished = await server.drain(DRAIN_TIMEOUT_S)
         await server.close()
@@ -260,6 +291,37 @@ class NameServer:
             standing = dispatcher.standing = StandingAnswers(code, route.standing_body)
             self._config.subscribe(lambda _: standing.clear())
         return dispatcher
+
+    def _view(self, server: RemotingServer, kv_config: KVConfigStore) -> View:
+        assert self._turns is not None, "made with the dispatcher"  # noqa: S101
+        about = About(
+            version=__version__,
+            compat_version=SERVER_RELEASE,
+            python=platform.python_version(),
+            event_loop=type(asyncio.get_running_loop()).__module__.partition(".")[0],
+            pid=os.getpid(),
+            started_s=time.time(),
+        )
+        return View(
+            about=about,
+            config=self._config,
+            tables=self._tables,
+            kv_config=kv_config,
+            server=server,
+            brakes=Brakes(self._turns.registrations, self._turns.listings),
+            tally=self._tally,
+            lag=self._lag,
+            unready=self._unready,
+            now_ms=_steady_ms,
+        )
+
+    def _unready(self) -> str:
+        """Say why routes are not answered; nothing when they are."""
+        config = self._config.current
+        left_s = config.wait_seconds_for_service - self._elapsed_s() if config.need_wait_for_service else 0
+        if self._server_to_stop is None:
+            return "draining"
+        return f"waits {left_s:.0f} s more for brokers (needWaitForService)" if left_s > 0 else ""
 
     def _product_environment(self) -> ProductEnvironment:
         def url() -> str:
@@ -365,6 +427,12 @@ class NameServer:
         if self._scan is not None and config.scan_not_active_broker_interval != self._scan_interval_ms:
             self._scan.cancel()
             self._schedule_scan()
+
+
+def _application(view: View) -> Application:
+    from cosmodrome.namesrv.http.app import application  # noqa: PLC0415 -- slow to load, and not for everybody
+
+    return application(view)
 
 
 def _steady_ms() -> int:

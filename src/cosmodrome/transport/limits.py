@@ -77,6 +77,11 @@ class Census:
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def unproven_count(self) -> int:
+        """How many have not sent a request that is served yet, nor given way."""
+        return len(self._unproven)
+
     def set_descriptor_ceiling(self, connections: int) -> None:
         """Take note of how many connections the system's descriptors are enough for; 0 for any number."""
         self._descriptor_ceiling = connections

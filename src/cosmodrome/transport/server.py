@@ -76,6 +76,10 @@ class RemotingServer:
         self.on_response: Callable[[Peer, RemotingCommand], None] = _ignore_response
         """Given the answers of peers to what was sent to them."""
         self.reads = ReadBudget()
+        self.closed_count = 0
+        """How many connections that were let in have ended."""
+        self.idle_count = 0
+        """How many of these were closed for being silent."""
         self.released_bytes = 0
         """About how much memory of connections that ended has come free since the start."""
         self.pauses = PauseWatch()
@@ -107,6 +111,16 @@ class RemotingServer:
     def connection_count(self) -> int:
         """How many connections are open."""
         return len(self._connections)
+
+    @property
+    def accepted_count(self) -> int:
+        """How many connections were let in since the start."""
+        return self._last_connection_id - self._options.first_connection_id
+
+    @property
+    def unproven_count(self) -> int:
+        """How many open connections have not sent a request that is served yet."""
+        return self._census.unproven_count
 
     def set_max_idle(self, seconds: float) -> None:
         """Close connections that are silent for this long, from now on; 0 closes none."""
@@ -239,6 +253,7 @@ class RemotingServer:
         """Take note that a connection is gone (ConnectionOwner)."""
         if self._connections.pop(connection.peer.connection_id, None) is None:
             return
+        self.closed_count += 1
         self.released_bytes += _CONNECTION_BYTES + connection.held_bytes
         self._forget(connection)
         if not self._connections:
@@ -342,6 +357,7 @@ class RemotingServer:
                 self._close_if_slow(connection, now_s)
             if connection.last_active_s < oldest_s:
                 logger.debug("closing connection of %s: idle for %g s", connection.peer.address, self._max_idle_s)
+                self.idle_count += 1
                 connection.close()
         self._bound_unsent()
         self._schedule_sweep()

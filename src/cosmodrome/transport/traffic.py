@@ -37,6 +37,13 @@ class Durations:
         """How many."""
         return sum(self.counts)
 
+    def __add__(self, other: "Durations") -> "Durations":
+        """Give both together."""
+        both = Durations()
+        both.counts = [ours + theirs for ours, theirs in zip(self.counts, other.counts, strict=True)]
+        both.sum_s = self.sum_s + other.sum_s
+        return both
+
 
 class CodeTraffic:
     """What was asked and answered under one request code. Bytes are those of bodies."""

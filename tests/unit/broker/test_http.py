@@ -1,6 +1,7 @@
 """Probes and metrics of a broker over HTTP."""
 
 import asyncio
+import threading
 import time
 from pathlib import Path
 
@@ -10,13 +11,14 @@ from tests.support.broker_plane import broker_plane, client_of
 from tests.support.builders import eventually
 
 from cosmodrome import Broker
+from cosmodrome.audit.file import AuditFile
 from cosmodrome.errors import BindError, ConfigError
 from cosmodrome.metrics.family import Family, Kind
 
 ROOT = Path(__file__).resolve().parents[3]
 OF_A_QUEUE = {"consumerGroup": "g", "topic": "T", "queueId": "0"}
 NOT_OURS = {
-    "rocketmq_pop_buffer_scan_time_consume_milliseconds", "rocketmq_pop_checkpoint_buffer_size",
+    "rocketmq_pop_buffer_scan_time_consume_milliseconds",
     "rocketmq_pop_offset_buffer_size", "rocketmq_pop_revive_lag_milliseconds", "rocketmq_pop_revive_latency_milliseconds",
     "rocketmq_timer_dequeue_lag", "rocketmq_timer_enqueue_latency_milliseconds", "rocketmq_timer_message_snapshot",
 }  # fmt: skip
@@ -87,10 +89,31 @@ async def test_a_broker_that_starts_is_not_ready(tmp_path: Path, monkeypatch: py
     await broker.stop()
 
 
-async def test_a_broker_that_stops_is_not_ready() -> None:
-    async with broker_plane() as seen:
-        seen.broker._watch.draining()
-        assert await seen.ready() == (503, "draining\n")
+async def test_a_broker_that_stops_is_not_ready_and_says_so_until_all_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change that waits for the disk holds up the stop, and the listener is there meanwhile."""
+    is_asked, is_free, append = threading.Event(), threading.Event(), AuditFile.append
+
+    def slow(file: AuditFile, data: bytes, *, is_synced: bool = True) -> None:
+        is_asked.set()
+        assert is_free.wait(30)
+        append(file, data, is_synced=is_synced)
+
+    monkeypatch.setattr(AuditFile, "append", slow)
+    async with broker_plane(store=tmp_path) as seen:
+        asked = asyncio.ensure_future(seen.caller.ok(25, {}, b"fileReservedTime=48\n"))
+        await eventually(is_asked.is_set, "the change")
+        stopping = asyncio.ensure_future(seen.broker.stop())
+        try:
+            assert await seen.until_ready_says(503) == "draining\n"
+            assert (await seen.http.get("/livez")).status_code == 200
+            assert not stopping.done()
+        finally:
+            is_free.set()
+        await asked
+        await stopping
+        assert seen.broker.http_address == ""
 
 
 async def test_a_store_that_takes_nothing_is_a_reason() -> None:
@@ -168,6 +191,29 @@ async def test_what_a_group_has_given_up_is_counted() -> None:
         metrics = await seen.metrics()
 
     assert metrics["rocketmq_send_to_dlq_messages_total{consumer_group=g,is_system=false,topic=T}"] == 1
+
+
+async def test_ends_of_transactions_are_counted() -> None:
+    async with broker_plane() as seen:
+        caller = seen.caller
+        for number, decision in enumerate(("8", "8", "12")):
+            sent = await caller.send("T", f="4", TRAN_MSG="true", PGROUP="pg", UNIQ_KEY=f"U{number}")
+            fields = sent.ext_fields or {}
+            await caller.ok(
+                37,
+                {
+                    "producerGroup": "pg", "tranStateTableOffset": fields["queueOffset"], "transactionId": f"U{number}",
+                    "commitLogOffset": str(int((fields["msgId"] or "")[-16:], 16)), "commitOrRollback": decision,
+                    "fromTransactionCheck": "false", "msgId": f"U{number}",
+                },
+            )  # fmt: skip
+        metrics = await seen.metrics()
+
+    assert metrics["rocketmq_commit_messages_total{topic=T}"] == 2
+    assert metrics["rocketmq_rollback_messages_total{topic=T}"] == 1
+    half = "{is_system=true,message_type=transaction,topic=RMQ_SYS_TRANS_HALF_TOPIC}"
+    assert metrics[f"rocketmq_messages_in_total{half}"] == 3
+    assert metrics["rocketmq_half_messages{}"] == 0
 
 
 async def test_series_of_what_is_deleted_are_gone() -> None:

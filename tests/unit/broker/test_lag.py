@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support.broker_calls import Caller
 from tests.support.broker_plane import BrokerPlane, broker_plane
+from tests.support.popping import Popper
 
 from cosmodrome.broker.metrics import lag as lag_module
 from cosmodrome.store.reading import NotInMemoryError
@@ -68,6 +69,19 @@ async def test_what_failed_is_told_apart() -> None:
         assert (await of(seen, "{consumer_group=g,is_retry=true,is_system=false,topic=%RETRY%g}"))[0] == 1
 
 
+async def test_a_group_that_pops() -> None:
+    async with broker_plane() as seen:
+        popper = Popper(seen.caller)
+        for _ in range(4):
+            await seen.caller.send("T", queue_id=0)
+        await seen.caller.heartbeat("g")
+        popped = await popper.pop(max_msg_nums=3, queue_id=0)
+        assert await of(seen) == (4, 3, 1)
+        await popper.ack(popped[0])
+        assert await of(seen) == (3, 2, 1)
+        assert (await seen.metrics())["rocketmq_pop_checkpoint_buffer_size{}"] == 1
+
+
 async def test_how_long_ago_is_the_time_of_the_first_message_that_is_not_done() -> None:
     async with broker_plane() as seen:
         await seen.caller.send("T")
@@ -121,7 +135,7 @@ async def test_many_groups_hold_up_nobody(monkeypatch: pytest.MonkeyPatch) -> No
 async def test_old_messages_are_read_by_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fetched = []
 
-    class Cold(NotInMemoryError):
+    class ColdError(NotInMemoryError):
         def __init__(self) -> None:
             """Be of nothing."""
 
@@ -137,7 +151,7 @@ async def test_old_messages_are_read_by_a_thread(tmp_path: Path, monkeypatch: py
         reader = view.seen.store.reader
 
         def cold(*_: object) -> None:
-            raise Cold
+            raise ColdError
 
         monkeypatch.setattr(reader, "read", cold)
         watch = lag_module.LagWatch(view.seen.state, reader, view.clock)

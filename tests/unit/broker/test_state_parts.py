@@ -3,9 +3,9 @@
 import pytest
 
 from cosmodrome.broker.delays import Delays, Head
+from cosmodrome.broker.filters.subscriptions import EVERYTHING
 from cosmodrome.broker.groups import Groups
 from cosmodrome.broker.locks import LOCK_MS, QueueLocks
-from cosmodrome.broker.filters.subscriptions import EVERYTHING
 from cosmodrome.broker.long_polls import AGAIN_MS, MOST_OF_ONE_CONNECTION, SWEEP_MS, HeldPull, LongPolls
 from cosmodrome.broker.members import SILENCE_LIMIT_MS, Client, Members
 from cosmodrome.broker.offsets import Offsets

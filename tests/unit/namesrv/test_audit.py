@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from cosmodrome.audit.file import AuditFile
+from cosmodrome.audit.log import LONGEST_LINE, NOTES_PER_MINUTE
 from cosmodrome.errors import StorageError
-from cosmodrome.namesrv.audit import LONGEST_LINE, NOTES_PER_MINUTE, AuditLog, audit_log, request_name
-from cosmodrome.namesrv.audit_file import AuditFile
+from cosmodrome.namesrv.audit import AuditLog, audit_log, request_name
 from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.events import AuditFailed, BrokerIdentityMoved, Event, RequestDenied, ServerStopped
 

@@ -23,6 +23,8 @@ from cosmodrome.broker.statistics import (
     GROUP_LOST_NUMS,
     TIMER_DEQUEUE_NUMS,
     TIMER_ENQUEUE_NUMS,
+    TRANSACTION_COMMIT_NUMS,
+    TRANSACTION_ROLLBACK_NUMS,
 )
 from cosmodrome.broker.view import BrokerView, Seen
 from cosmodrome.metrics.family import Family, Histogram, Kind, milliseconds, seconds
@@ -57,6 +59,7 @@ class Measures:
             return found
         found += [*_tables(native, seen), *_requests(native, seen), *_connections(native, seen)]
         found += [each async for each in _messages(native, seen)]
+        found += [each async for each in _ended(native, seen)]
         if self._lag is None:
             self._lag = LagWatch(seen.state, seen.store.reader, self._view.clock)
         found += await _lags(native, seen, self._lag)
@@ -85,6 +88,8 @@ def _tables(native: Native, seen: Seen) -> Iterator[Family]:
     watermark = [((name,), float(count)) for name, count in waiting.items()]
     meaning = "requests that wait for a thread: pulls of what is not in memory; nothing else waits for one"
     yield native.few("rocketmq_processor_watermark", Kind.GAUGE, meaning, ("processor",), watermark)
+    name, meaning = "rocketmq_pop_checkpoint_buffer_size", "pops of which something is not acknowledged"
+    yield native.one(name, meaning, len(state.pop.in_flight))
     held = [(("pull",), float(len(state.polls))), (("pop",), float(len(state.pop.waiting)))]
     yield native.few("rocketmq_broker_held_requests", Kind.GAUGE, "long polls that wait for messages", ("kind",), held)
     yield native.one("rocketmq_half_messages", "half messages without an end", len(state.transactions))
@@ -157,6 +162,17 @@ async def _messages(native: Native, seen: Seen) -> AsyncIterator[Family]:
         ("rocketmq_broker_lost_messages", GROUP_LOST_NUMS, "messages that were deleted before a group had read them"),
     ):
         yield await native.many(name, counter, meaning, _GIVEN, _by_group(seen, statistics.totals(kept)))
+
+
+async def _ended(native: Native, seen: Seen) -> AsyncIterator[Family]:
+    topics, statistics = seen.state.topics, seen.state.statistics
+    for name, kept, meaning in (
+        ("rocketmq_commit_messages", TRANSACTION_COMMIT_NUMS, "transactions that were committed"),
+        ("rocketmq_rollback_messages", TRANSACTION_ROLLBACK_NUMS, "transactions that were rolled back"),
+    ):
+        totals = statistics.totals(kept).items()
+        samples = (((topic,), float(total)) for topic, total in totals if topic in topics)
+        yield await native.many(name, Kind.COUNTER, meaning, ("topic",), samples)
 
 
 def _by_group(seen: Seen, totals: dict[str, int]) -> Iterator[tuple[tuple[str, ...], float]]:

@@ -4,6 +4,8 @@ Owns: whether an end fits its half message; that a half message is delivered onc
 Must not know: who is asked about half messages.
 """
 
+from collections.abc import Callable
+
 from cosmodrome.broker.half_messages import HalfStore, half_again, half_at, half_of
 from cosmodrome.broker.messages import committed
 from cosmodrome.broker.outbox import Outbox
@@ -23,7 +25,7 @@ from cosmodrome.protocol.headers.transactions import (
     ResumeCheckHalfMessageRequestHeader,
 )
 from cosmodrome.protocol.messages.ids import decode_offset_msg_id
-from cosmodrome.protocol.messages.properties import PGROUP
+from cosmodrome.protocol.messages.properties import PGROUP, REAL_TOPIC
 from cosmodrome.protocol.messages.record import StoredMessage
 from cosmodrome.transport.dispatch import LATER, Peer
 
@@ -36,6 +38,8 @@ class TransactionProcessor:
         self._transactions = transactions
         self._halves = halves
         self._outbox = outbox
+        self.on_ended: Callable[[str, bool], None] = lambda _, __: None
+        """Told of the topic of each half message that ended, and whether it was committed."""
 
     def end_transaction(self, request: RemotingCommand, peer: Peer) -> RemotingCommand:
         """37. An unknown end is no end: it has no answer either, as in Java; the producer is asked later."""
@@ -115,6 +119,7 @@ class TransactionProcessor:
                 answer = response_to(request, refusal.code, refusal.remark)
             else:
                 self._transactions.ended(offset)
+                self.on_ended(record.properties.get(REAL_TOPIC) or record.topic, is_commit)
                 answer = response_to(request, ResponseCode.SUCCESS, None if is_commit else "not set any response code")
             self._outbox.answer(peer.connection_id, request, answer)
 

@@ -5,8 +5,9 @@ Must not know: how the tables change; how an answer is sent.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cosmodrome.namesrv.routing.acting_master import with_acting_masters
 from cosmodrome.namesrv.routing.broker_addrs import BrokerAddrs
@@ -17,6 +18,7 @@ from cosmodrome.namesrv.routing.listings import KeptListings, Listing, ListingKi
 from cosmodrome.namesrv.routing.topic_queues import TopicQueues
 from cosmodrome.protocol.bodies.cluster import encode_cluster_info, encode_topic_list
 from cosmodrome.protocol.bodies.route import (
+    MASTER_ID,
     BrokerData,
     QueueData,
     TopicRouteData,
@@ -45,6 +47,18 @@ class TableOptions:
     delete_topic_with_broker_registration: bool = False
 
 
+class LiveMember(NamedTuple):
+    """A live broker: its cluster, its group, its id there, and what it is by that: master, slave or acting_master."""
+
+    cluster: str
+    broker_name: str
+    broker_id: int
+    role: str
+    addr: str
+    last_update_ms: int
+    heartbeat_timeout_ms: int
+
+
 class RouteReader:
     """Reads of one instant; nothing here changes a table, except that what was made is kept."""
 
@@ -55,6 +69,7 @@ class RouteReader:
         self._encoded = encoded
         self._encoded_groups = EncodedGroups()
         self._kept = KeptListings()
+        self._queue_counts: tuple[int, int, int] | None = None
         self.options = TableOptions()
         self.revision = 0
         """Moves with every change of the tables."""
@@ -191,6 +206,46 @@ class RouteReader:
         topics = self._queues.topics_of(broker_name)
         return Counter(self._queues.of_topic(topic)[broker_name].perm for topic in topics)
 
+    def cluster_count(self) -> int:
+        """Give how many clusters have a broker."""
+        return len(self._brokers.clusters)
+
+    def topic_count_of(self, broker_name: str) -> int:
+        """Give how many topics a broker serves."""
+        return len(self._queues.of_broker(broker_name))
+
+    def encoded_bytes(self) -> int:
+        """Give how many bytes of encoded routes are kept."""
+        return self._encoded.size_bytes
+
+    def queue_counts(self) -> tuple[int, int]:
+        """Give how many queues can be read and how many written, of all topics. Walks the tables once for each revision."""
+        if self._queue_counts is None or self._queue_counts[0] != self.revision:
+            reads = writes = 0
+            for data, count in self._queues.shared_counts():
+                reads += data.read_queue_nums * count
+                writes += data.write_queue_nums * count
+            self._queue_counts = (self.revision, reads, writes)
+        return self._queue_counts[1:]
+
+    def live_members(self) -> Iterator[LiveMember]:
+        """Give the live brokers with their place in their group."""
+        for info in self._live:
+            group = self._brokers.group(info.broker_name)
+            ids = {} if group is None else {addr: id_ for id_, addr in group.broker_addrs.items()}
+            broker_id = ids.get(info.key.addr)
+            if group is not None and broker_id is not None:
+                role = _role(group, broker_id, has_acting=self.options.support_acting_master)
+                yield LiveMember(
+                    cluster=info.key.cluster,
+                    broker_name=info.broker_name,
+                    broker_id=broker_id,
+                    role=role,
+                    addr=info.key.addr,
+                    last_update_ms=info.last_update_ms,
+                    heartbeat_timeout_ms=info.heartbeat_timeout_ms,
+                )
+
     def names_over(self, connection: ConnectionId) -> frozenset[str]:
         """Give the names of the live brokers whose latest registration came over a connection."""
         return frozenset(info.broker_name for info in self._live.of_connection(connection))
@@ -207,3 +262,10 @@ class RouteReader:
                 if servers:
                     table[addr] = servers
         return table
+
+
+def _role(group: BrokerData, broker_id: int, *, has_acting: bool) -> str:
+    if broker_id == MASTER_ID:
+        return "master"
+    is_acting = has_acting and group.enable_acting_master and broker_id == min(group.broker_addrs)
+    return "acting_master" if is_acting else "slave"

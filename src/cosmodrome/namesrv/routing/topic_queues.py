@@ -4,6 +4,7 @@ Owns: both directions, always in step; static-topic mappings, which live and die
 Must not know: which brokers exist, or why a topic changes.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from sys import intern
@@ -85,6 +86,13 @@ class TopicQueues:
     def mappings_of(self, topic: str) -> Mapping[str, TopicQueueMappingInfo] | None:
         """Give the static-topic mappings of a topic by broker name; None when there are none."""
         return self._mappings.get(topic)
+
+    def shared_counts(self) -> Iterator[tuple[QueueData, int]]:
+        """Give each object that topics of a broker share, and how many topics do."""
+        for held in self._queues.values():
+            objects = {id(data): data for data in held.values()}
+            for identity, count in Counter(map(id, held.values())).items():
+                yield objects[identity], count
 
     def mapped_by(self, broker_name: str) -> AbstractSet[str]:
         """Give the topics for which a broker has static-topic mappings, whether it has queues for them or not."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from cosmodrome.audit.file import AuditFile
 from cosmodrome.errors import RequestRefusedError, StorageError
 from cosmodrome.namesrv.audit import AuditLog
-from cosmodrome.namesrv.audit_file import AuditFile
 from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.config_keys import AdminPolicy
 from cosmodrome.namesrv.events import Event, RequestDenied

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from cosmodrome.audit.file import AuditFile
 from cosmodrome.errors import StorageError
-from cosmodrome.namesrv.audit_file import AuditFile
 
 
 def audit_file(folder: Path, *, max_bytes: int = 1000, files_kept: int = 3) -> AuditFile:

@@ -1,0 +1,1 @@
+"""The second listener: probes, metrics, and what the server knows as JSON."""

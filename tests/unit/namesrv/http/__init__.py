@@ -1,0 +1,1 @@
+"""Small tests of one module each, laid out as the package is."""
