@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.builders import eventually
 from tests.support.broker_calls import Caller, send_fields
+from tests.support.builders import eventually
 from tests.support.popping import Popped, Popper
 
 from cosmodrome import Broker, NameServer
