@@ -205,10 +205,13 @@ class Connection(asyncio.Protocol):
                     self._let_others(len(data))
 
     def _has_answered(self, data: bytes, standing: StandingAnswers) -> bool:
-        """Answer at once what is just one question that is known, unless something comes before it."""
-        if self._task is not None or self._is_paused or self._is_held or self._entrance is not None:
+        """Answer at once what are just questions that are known, unless something comes before them.
+
+        Whoever waits for nothing and is paced by nothing has no frame begun (`_await_rest`).
+        """
+        if self._task is not None or self._pace_since_s is not None or self._is_held or self._entrance is not None:
             return False
-        if self._reads.left <= 0 or self._is_closing or self._transport is None or self._decoder.buffered_bytes:
+        if self._reads.left <= 0 or self._is_closing or self._is_paused or self._transport is None:
             return False
         answer = standing.answer(data)
         if answer is None:
