@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import re
 import shutil
 import time
 from collections import Counter
@@ -555,6 +556,28 @@ async def assignment(
     return sorted((queue["brokerName"], queue["queueId"], mode) for queue, mode in queues)
 
 
+async def offsets_are_saved(caller: Caller, store: Path) -> None:
+    """Wait until the offsets of the group are on disk as they are: a kill repeats what was popped after the last save."""
+    queues = [("T", 0), ("T", 1), ("%RETRY%g_T", 0)]
+    now = {
+        queue: await caller.ask(14, {"topic": queue[0], "consumerGroup": "g", "queueId": str(queue[1])})
+        for queue in queues
+    }
+    wanted = {queue: (each.ext_fields or {})["offset"] for queue, each in now.items() if each.code == 0}
+
+    def saved() -> dict[tuple[str, int], str | None]:
+        file = store / "config" / "consumerOffset.json"
+        text = re.sub(r"\s", "", file.read_text()) if file.exists() else ""
+        found = {}
+        for topic, queue_id in wanted:
+            table = re.search(rf'"{re.escape(topic)}@g":\{{([^}}]*)\}}', text)
+            offset = re.search(rf"(?:^|,){queue_id}:(\d+)", table[1]) if table else None
+            found[topic, queue_id] = offset[1] if offset else None
+        return found
+
+    await eventually(lambda: saved() == wanted, "saved offsets")
+
+
 class Life:
     """A group that pops, acknowledges, hides and forgets at random, while its broker is stopped and killed."""
 
@@ -611,6 +634,7 @@ async def test_every_message_is_acknowledged_once_whatever_happens(tmp_path: Pat
                 await make_topic(caller, queues=2)
             await life.live(caller, 40)
             if life.random.random() < 0.5:
+                await offsets_are_saved(caller, store)
                 store = killed(store, tmp_path / str(number + 1))
     async with at_broker(store, **settings) as caller:
         await life.end(caller)
