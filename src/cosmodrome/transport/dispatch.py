@@ -82,9 +82,9 @@ class Dispatcher:
         self.traffic = Traffic()
         """What was dispatched; what is answered elsewhere (standing, express) is counted there."""
         self.standing: StandingAnswers | None = None
+        """Answers that connections give by themselves, without asking here."""
         self.express: Express | None = None
         """Asked first with each frame of a peer that has sent a request which is served."""
-        """Answers that connections give by themselves, without asking here."""
 
     def serve(self, processors: Mapping[int, Processor]) -> None:
         """Serve these too, from now on."""
