@@ -1,25 +1,24 @@
-"""Write docs/configuration.md from the table of keys; with --check only tell whether it is up to date.
+"""docs/configuration.md: every key of the NameServer, from the table of keys.
 
 Owns: the layout of that page.
 Must not know: anything about a key that the table does not say.
-"""  # noqa: INP001  # a script, not part of a package
+"""
 
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Final
 
 from cosmodrome.namesrv.config import FIXED_BLACK_LIST, KEYS, SECURITY_KEYS
 from cosmodrome.namesrv.config_file import JAVA_ENVIRONMENT
 from cosmodrome.namesrv.config_keys import CONTROLLER_KEYS, INT_MAX, NETTY_CLIENT_KEYS, Family, Key, Kind
 
-PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
+PLACE: Final = "configuration.md"
+"""Below docs/; pages without one are docs/reference/<module>.md."""
 _NUMBERS: Final = (Kind.INT, Kind.LONG)
 
 _HEAD: Final = """\
 # Configuration
 
-<!-- Written by scripts/generate_configuration_doc.py from src/cosmodrome/namesrv/config.py. Do not edit. -->
+<!-- Written by `python -m scripts.reference` from src/cosmodrome/namesrv/config.py. Do not edit. -->
 
 Every key of the Java NameServer is accepted under its own name. A value comes from, later wins:
 
@@ -96,16 +95,3 @@ def _type(key: Key) -> str:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
-
-
-def main(arguments: list[str]) -> int:
-    """Write the page, or check it; the exit code is 1 when it is not up to date."""
-    if arguments == ["--check"]:
-        return int(not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page())
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page(), encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
