@@ -35,7 +35,7 @@ def test_no_answer_is_wrong_while_brokers_restart(tmp_path: Path, population: Po
     finally:
         server.kill()
     assert list(faults(tally, may_lose=SERVER_RESTARTS)) == [], tally.faults
-    assert all(phase.answers for phase in tally.phases[2:]), table(tally)
+    assert sum(phase.answers for phase in tally.phases[2:]), table(tally)
     assert sum(len(phase.registrations_s) for phase in tally.phases) >= 2 * population.brokers
     assert all(phase.stall_ms for phase in tally.phases)
     assert (f"| {SERVER_RESTARTS} | " in table(tally)) is plan.is_server_restarted

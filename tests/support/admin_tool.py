@@ -20,6 +20,7 @@ from tests.support.server_process import run_command, server_environment
 from tests.support.wire import Answer, dump, frame, split
 
 TOOL_S: Final = 60.0
+_TICK_S: Final = 0.2
 """Generous for a busy machine; a run takes a fifth of a second."""
 
 _RESOLVER: Final = """\
@@ -117,7 +118,10 @@ class Double:
         self.requests: list[Answer] = []
         self._answers = answers
         self._listener = socket.create_server((host, 0))
+        self._listener.settimeout(_TICK_S)
         self._open: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
+        self._is_over = threading.Event()
         self.address = f"{host}:{self._listener.getsockname()[1]}"
 
     def asked(self) -> list[int]:
@@ -126,23 +130,41 @@ class Double:
 
     def __enter__(self) -> Self:
         """Start answering."""
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._start(self._accept)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close everything."""
-        self._listener.close()
+        """End all threads, the one that accepts first, and close everything."""
+        self._is_over.set()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # where that ends a wait for the next connection
+        self._threads[0].join()
         for connection in self._open:
-            connection.close()
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads[1:]:
+            thread.join()
+        for each in (self._listener, *self._open):
+            each.close()
+
+    def _start(self, work: Callable[..., None], *arguments: socket.socket) -> None:
+        thread = threading.Thread(target=work, args=arguments, daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
+        while not self._is_over.is_set():
+            try:
                 connection, _ = self._listener.accept()
-                self._open.append(connection)
-                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            except TimeoutError:
+                continue
+            except OSError:
+                return
+            connection.settimeout(None)
+            self._open.append(connection)
+            self._start(self._serve, connection)
 
     def _serve(self, connection: socket.socket) -> None:
         buffer = b""

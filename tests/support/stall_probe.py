@@ -111,7 +111,7 @@ class _Waits:
 
 
 def _ask_until_told(address: str, pid: int) -> Found:
-    """Ask at a steady pace until standard input ends."""
+    """Ask at a steady pace until standard input ends, once at least."""
     host, _, port = address.rpartition(":")
     question = encode_request(_ROUTE, {"topic": "StallProbe-nowhere"}, opaque=1)
     waits = _Waits(pid)
@@ -123,7 +123,7 @@ def _ask_until_told(address: str, pid: int) -> Found:
         sys.stdout.flush()
         due_ns = time.monotonic_ns()
         waited_ns = waits.so_far()
-        while not _has_ended(due_ns):
+        while not asked or not _has_ended(due_ns):
             _exchange(connection, question)
             now_ns = time.monotonic_ns()
             waited_before_ns, waited_ns = waited_ns, waits.so_far()

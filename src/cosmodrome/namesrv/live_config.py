@@ -15,6 +15,20 @@ ReadAgain = Callable[[], tuple[NamesrvConfig, ConfigStore]]
 """Reads a configuration from where it came from, and where changes are kept from then on; raises OperatorError."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ReloadOutcome:
+    """What became of a configuration that was read again.
+
+    Keys that are in force now, that wait for the next start, that are at fault; `reason` says why nothing was changed,
+    empty when something could be.
+    """
+
+    applied: tuple[str, ...] = ()
+    restart: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    reason: str = ""
+
+
 class LiveConfig:
     """`current` is replaced whole; read it anew for each request. `started_with` never changes."""
 

@@ -37,7 +37,7 @@ from cosmodrome.namesrv.events import (
     StorageFailed,
 )
 from cosmodrome.namesrv.kv_config import KVConfigStore
-from cosmodrome.namesrv.live_config import LiveConfig, ReadAgain
+from cosmodrome.namesrv.live_config import LiveConfig, ReadAgain, ReloadOutcome
 from cosmodrome.namesrv.memory import MemoryWatch
 from cosmodrome.namesrv.metrics.tally import EventTally
 from cosmodrome.namesrv.name_limits import NameLimits
@@ -222,15 +222,16 @@ class NameServer:
         self._publish(ServerStopped(reason=reason))
         return StopSummary(brokers=brokers, clients=connections - brokers, finished_requests=finished)
 
-    async def reload(self, read: ReadAgain) -> None:
+    async def reload(self, read: ReadAgain) -> ReloadOutcome:
         """Take over what `read` gives, as far as it can change while running, or nothing of it when it raises OperatorError."""
         try:
             applied, restart = await self._config.reload(read)
         except OperatorError as error:
-            refused = (error.keys or None) if isinstance(error, ConfigError) else None
-            self._publish(ConfigReloadFailed(refused=refused, reason=error.what))
-        else:
-            self._publish(ConfigReloaded(applied=applied, restart=restart))
+            refused = error.keys if isinstance(error, ConfigError) else ()
+            self._publish(ConfigReloadFailed(refused=refused or None, reason=error.what))
+            return ReloadOutcome(refused=refused, reason=error.what)
+        self._publish(ConfigReloaded(applied=applied, restart=restart))
+        return ReloadOutcome(applied=applied, restart=restart)
 
     @property
     def counters(self) -> Counters:

@@ -1,7 +1,9 @@
 """A broker that slaves may follow: its ports, what it answers about them, and when a send counts."""
 
 import asyncio
+import gc
 import json
+import socket
 import struct
 import time
 from collections.abc import AsyncIterator
@@ -61,12 +63,22 @@ async def place(**settings: Any) -> AsyncIterator[Place]:
         yield Place(broker, caller, int(address.rpartition(":")[2]))
 
 
+def listening_ports() -> set[int]:
+    """Give the ports on which this process listens; whoever has the others is not ours to say."""
+    return {
+        each.getsockname()[1]
+        for each in gc.get_objects()
+        if type(each) is socket.socket
+        and each.fileno() != -1
+        and each.family == socket.AF_INET
+        and each.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+    }
+
+
 async def test_without_slaves_wanted_no_port_is_open() -> None:
+    before = listening_ports()
     async with Broker() as broker, Caller(broker.address) as caller:
-        port = int(broker.address.rpartition(":")[2])
-        for closed in (port + 1, port - 2):
-            with pytest.raises(OSError, match="Connect call failed"):
-                await SlaveDouble.connect(closed)
+        assert listening_ports() - before == {int(broker.address.rpartition(":")[2])}
         assert json.loads((await caller.ok(907)).body)["haConnectionInfo"] == []
 
 
