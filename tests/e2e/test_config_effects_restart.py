@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Final, Self
 
 import pytest
+from tests.interop.rig.ports import free_port
 from tests.support.field import Names
 from tests.support.field_brokers import Listener
 from tests.support.peer import GETKV, NO_ROUTE, REGTOPIC, SUCCESS, SYSTEM_ERROR, Peer, queue_data, topics_named
@@ -97,8 +98,8 @@ def test_keys_that_the_operator_forbids(tmp_path: Path) -> None:
 @shows("bindAddress", "listenPort", when=When.RESTART)
 def test_where_it_listens(tmp_path: Path) -> None:
     first, second = "127.83.0.1", "127.83.0.2"
-    port = free_port(second)
-    config = {"bindAddress": first, "listenPort": free_port(first)}
+    port = free_port()
+    config = {"bindAddress": first, "listenPort": free_port()}
     with ServerProcess(tmp_path, config=config) as server:
         assert server.address == f"{first}:{config['listenPort']}"
         remark = change(server, bindAddress=second, listenPort=port)
@@ -114,11 +115,6 @@ def test_where_it_listens(tmp_path: Path) -> None:
             assert peer.topics() == []
         with pytest.raises(OSError, match="refused"):
             Peer(f"{first}:{port}")
-
-
-def free_port(host: str) -> int:
-    with socket.create_server((host, 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 @shows("serverSocketBacklog", when=When.START)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.field.test_recipe_cases import FILES, SETTINGS, answering, free_port, post, running
+from tests.field.test_recipe_cases import FILES, SETTINGS, answering, post, running
+from tests.interop.rig.ports import free_port
 from tests.support.consuming import TOPIC, Seen, fill, undisturbed
 from tests.support.faulty_broker import FaultyCluster, faulty_cluster
 

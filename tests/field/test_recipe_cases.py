@@ -6,13 +6,13 @@ import json
 import os
 import re
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.interop.rig.ports import free_port
 from tests.support.administered import Administered
 from tests.support.faulty_broker import FaultyCluster, faulty_cluster
 
@@ -183,13 +183,6 @@ async def test_flask_under_its_reloader_c026(folder: Path, cluster: FaultyCluste
         assert cluster.broker.store.unique_keys("orders") == {answer["msg_id"]: 1}
         assert await program.ended(signal.SIGINT) == 0
     assert "Traceback" not in program.out
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 async def test_django_sends_and_a_command_consumes_c026(folder: Path, cluster: FaultyCluster) -> None:

@@ -22,7 +22,8 @@ from typing import Any
 
 import pytest
 from tests.field.test_client_process_cases import ORDERS_OF_CLOSING, closed_in_order, requests_that_send
-from tests.field.test_recipe_cases import FILES, free_port
+from tests.field.test_recipe_cases import FILES
+from tests.interop.rig.ports import free_port
 from tests.support.builders import eventually
 from tests.support.consuming import FAST, GROUP, TOPIC, Seen, committed, consumer, fill, undisturbed, until
 from tests.support.faulty_broker import PULLS, SENDS, FaultyCluster, Paced, Refuse, faulty_cluster
