@@ -5,11 +5,7 @@ appended to benchmarks/results.md.
 """
 
 import argparse
-import datetime as dt
-import os
-import platform
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,10 +19,10 @@ from tests.interop.rig.jars import RigError
 from benchmarks.figures import markdown
 from benchmarks.measures import broker, latency, memory, reads, registrations, scale, start, warm_start
 from benchmarks.native import BenchError, Native
+from benchmarks.published import heading, publish
 from benchmarks.run import Run
 from benchmarks.subjects import APACHE, FLOOR, OURS, RUST, Starters, running
 
-RESULTS: Final = Path(__file__).parent / "results.md"
 MEASURES: Final[dict[str, Callable[[Run], None]]] = {
     "reads": reads.measure,
     "registrations": registrations.measure,
@@ -69,12 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BenchError, RigError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
-    print(text)
-    for miss in run.figures.misses():
-        print(f"goal missed: {miss}")
-    if options.save:
-        with RESULTS.open("a", encoding="utf-8") as results:
-            results.write(f"\n{text}")
+    publish(text, run.figures, is_saved=options.save)
     return 0
 
 
@@ -99,33 +90,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _report(run: Run) -> str:
     subjects = "\n".join(f"- {subject.name}: {subject.describes}" for subject in run.subjects)
     return f"{heading('servers', run.rounds, run.is_quick)}{subjects}\n\n{markdown(run.figures)}"
-
-
-def heading(what: str, rounds: int, is_quick: bool) -> str:  # noqa: FBT001  # as the option
-    """Give what stands above the tables of a run: when, of which commit, on which machine."""
-    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return (
-        f"## {now}, {what}, commit {_commit()}{', quick' if is_quick else ''}\n\n"
-        f"{_machine()}; {rounds} round{'' if rounds == 1 else 's'}; medians, ratios of one round with their spread.\n\n"
-    )
-
-
-def _commit() -> str:
-    command = ["git", "describe", "--always", "--dirty"]
-    done = subprocess.run(command, cwd=RESULTS.parent, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
-
-
-def _machine() -> str:
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if "model name" in line
-        ),
-        platform.machine(),
-    )
-    return f"{os.cpu_count()} x {model}, Linux {platform.release()}, Python {platform.python_version()}"
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ from pathlib import Path
 from tests.interop.rig.jars import RigError
 from tests.interop.rig.process import ProcessError
 
-from benchmarks.__main__ import RESULTS, heading
 from benchmarks.broker.measure import CASES, FULL, QUICK, measure, measure_starts
 from benchmarks.figures import Figures, markdown
+from benchmarks.published import heading, publish
 from benchmarks.subjects import APACHE, OURS
 
 
@@ -41,12 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"bench: {error}", file=sys.stderr)
         return 2
     text = f"{heading('broker', rounds, options.quick)}{markdown(figures, (OURS, APACHE))}"
-    print(text)
-    for miss in figures.misses():
-        print(f"goal missed: {miss}")
-    if options.save:
-        with RESULTS.open("a", encoding="utf-8") as results:
-            results.write(f"\n{text}")
+    publish(text, figures, is_saved=options.save)
     return 0
 
 

@@ -24,8 +24,8 @@ from tests.interop.rig.python_client import BUILD as WHEEL_BUILD
 from tests.interop.rig.python_client import environment_python
 from tests.support.waiting import wait_until
 
-from benchmarks.__main__ import RESULTS, heading
 from benchmarks.figures import Entry, Figures, Limit, markdown
+from benchmarks.published import heading, publish
 from benchmarks.subjects import OURS
 
 JAVA: Final = "java"
@@ -98,12 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"bench: {error}", file=sys.stderr)
         return 2
     text = f"{heading('clients', rounds, options.quick)}{markdown(figures, SERVERS)}"
-    print(text)
-    for miss in figures.misses():
-        print(f"goal missed: {miss}")
-    if options.save:
-        with RESULTS.open("a", encoding="utf-8") as results:
-            results.write(f"\n{text}")
+    publish(text, figures, is_saved=options.save)
     return 0
 
 
