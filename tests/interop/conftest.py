@@ -12,6 +12,7 @@ from tests.support.killing import add_kills_option
 
 DEFAULT_KILLS = 20
 KILL_TIMEOUT_S = 10
+HISTORY_TIMEOUT_S = 2
 TEST_TIMEOUT_S = 600
 """A test's own waits end much earlier; the setup of the mqadmin module runs two whole scripts."""
 
@@ -35,7 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    timeout_s = max(TEST_TIMEOUT_S, KILL_TIMEOUT_S * (config.getoption("--kills") or 0))
+    kills, histories = config.getoption("--kills") or 0, config.getoption("--histories") or 0
+    timeout_s = max(TEST_TIMEOUT_S, KILL_TIMEOUT_S * kills, HISTORY_TIMEOUT_S * histories)
     for item in items:
         item.add_marker(pytest.mark.timeout(timeout_s))
 

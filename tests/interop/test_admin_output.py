@@ -5,6 +5,7 @@ Brokers are doubles that answer as told: what a real one says changes between tw
 
 import contextlib
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -17,7 +18,6 @@ from tests.support.admin_tool import Double, Reply, Run, Tool
 from tests.support.peer import Peer, topics_named
 from tests.support.wire import Broker, dump, topic_config
 
-DELETE_TOPIC_IN_BROKER: Final = 215
 RUNTIME: Final = {
     "brokerVersionDesc": "V5_5_0",
     "brokerActive": "true",
@@ -43,11 +43,80 @@ RUNTIME: Final = {
     "msgGetTotalTodayMorning": "200",
     "msgGetTotalTodayNow": "3000",
 }
-BROKER_ANSWERS: Final = {
-    28: Reply(body=dump({"table": RUNTIME})),
-    300: Reply(body=dump({"groupList": ["group-one"]})),
-    DELETE_TOPIC_IN_BROKER: Reply(),
+_QUEUE: Final = '{"brokerName":"broker-a","queueId":1,"topic":"Wide"}'
+_OFFSETS: Final = '{"brokerOffset":9,"consumerOffset":4,"lastTimestamp":1700000000123,"pullOffset":5}'
+_STATS: Final = f'{{"offsetTable":{{{_QUEUE}:{_OFFSETS}}},"consumeTps":1.5}}'
+_CONNECTION: Final = {"clientId": "c@1", "clientAddr": "10.0.0.9:5", "language": "GO", "version": 513}
+_SUBSCRIPTION: Final = {
+    "topic": "Wide",
+    "subString": "a || b",
+    "tagsSet": ["a", "b"],
+    "codeSet": [97, 98],
+    "subVersion": 5,
 }
+_SLAVE: Final = {
+    "addr": "10.0.0.3:5", "slaveAckOffset": 5, "diff": 2, "inSync": True, "transferredByteInSecond": 2048,
+    "transferFromWhere": 3,
+}  # fmt: skip
+BROKER_ANSWERS: Final = {
+    **dict.fromkeys((17, 200, 207, 215, 306, 316, 329, 401), Reply()),
+    25: Reply(),
+    26: Reply(body=b"brokerName=broker-a\nfileReservedTime=72\n"),
+    28: Reply(body=dump({"table": RUNTIME})),
+    201: Reply(
+        body=dump({"subscriptionGroupTable": {"g": {"groupName": "g", "retryMaxTimes": 3, "brokerId": 2}}})
+    ),
+    202: Reply(
+        body=f'{{"offsetTable":{{{_QUEUE}:{{"minOffset":1,"maxOffset":7,"lastUpdateTimestamp":1700000000123}}}}}}'.encode()
+    ),
+    203: Reply(
+        body=dump(
+            {
+                "connectionSet": [_CONNECTION], "subscriptionTable": {"Wide": _SUBSCRIPTION},
+                "consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING",
+                "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET",
+            }
+        )
+    ),
+    204: Reply(body=dump({"connectionSet": [_CONNECTION]})),
+    208: Reply(body=_STATS.encode()),
+    300: Reply(body=dump({"groupList": ["g2"]})),
+    315: Reply(
+        body=dump(
+            {
+                "statsMinute": {"sum": 60, "tps": 1.005, "avgpt": 1.0}, "statsHour": {"sum": 0, "tps": 0.0, "avgpt": 0.0},
+                "statsDay": {"sum": 0, "tps": 0.0, "avgpt": 0.0},
+            }
+        )
+    ),
+    351: Reply(body=dump({"topicName": "Other", "readQueueNums": 1, "writeQueueNums": 1, "perm": 6})),
+    317: Reply(body=f'{{"consumeStatsList":[{{"g":[{_STATS}]}}],"totalDiff":5}}'.encode()),
+    321: Reply(
+        body=dump(
+            {
+                "maxQueueIndex": 9, "minQueueIndex": 0, "filterData": "null", "subscriptionData": _SUBSCRIPTION,
+                "queueData": [{"physicOffset": 5, "physicSize": 6, "tagsCode": 7, "msg": "text"}],
+            }
+        )
+    ),
+    328: Reply(
+        body=dump(
+            {
+                "data": {
+                    "p": [
+                        {
+                            "clientId": "c@1", "remoteIP": "/10.0.0.9:5", "language": "JAVA", "version": 513,
+                            "lastUpdateTimestamp": 1700000000123,
+                        }
+                    ]
+                }
+            }
+        )
+    ),
+    907: Reply(
+        body=dump({"master": True, "masterCommitLogMaxOffset": 7, "inSyncSlaveNums": 1, "haConnectionInfo": [_SLAVE]})
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +126,11 @@ class Both:
     java: MqAdmin
     ours: Tool
     address: str
+    broker: str
 
     def run(self, line: str) -> tuple[str, Run]:
         """Run one command line with both."""
-        words = [*line.split(" "), "-n", self.address]
+        words = [*(word.replace("{broker}", self.broker) for word in line.split(" ")), "-n", self.address]
         return self.java.run(*words).lstrip("\n"), self.ours(*words)
 
 
@@ -74,8 +144,10 @@ def both(new_stage: StageMaker) -> Iterator[Both]:
         topics = [*topics_named("Both", "Deleted", "%RETRY%g", "%DLQ%g", "TBW102"), topic_config("Wide", 4, 6)]
         peer.registered(Broker(name="broker-a", cluster="C1", addr=doubles[0].address), topics)
         peer.registered(Broker(name="broker-a", id=1, cluster="C1", addr=doubles[1].address), topics)
-        peer.registered(Broker(name="broker-b", cluster="C2", addr=doubles[2].address), topics_named("Both", "Other"))
-        yield Both(stage.mqadmin(V5_5), Tool(stage.folder), server.address)
+        peer.registered(
+            Broker(name="broker-b", cluster="C2", addr=doubles[2].address), topics_named("Both", "Other", "%RETRY%g2")
+        )
+        yield Both(stage.mqadmin(V5_5), Tool(stage.folder), server.address, doubles[2].address)
 
 
 def exact(text: str) -> object:
@@ -109,6 +181,21 @@ def dealt(text: str) -> object:
     return {client: len(queues) for client, queues in result.items()}, queues
 
 
+def unended(text: str) -> object:
+    """mqadmin forgets the end of the last line here."""
+    return text.rstrip("\n")
+
+
+def leading_blank(text: str) -> object:
+    """The test has already cut off the blank line with which mqadmin begins."""
+    return text.lstrip("\n")
+
+
+def blocks(text: str) -> object:
+    """Blocks of brokers, in the order of a hash table."""
+    return sorted(re.split(r"\n(?======)", text.strip()))
+
+
 COMMANDS: Final[list[tuple[str, Callable[[str], object]]]] = [
     ("topicRoute -t Both", exact),
     ("topicRoute -t Both -l", exact),
@@ -134,6 +221,26 @@ COMMANDS: Final[list[tuple[str, Callable[[str], object]]]] = [
     ("getNamesrvConfig", unordered),
     ("updateNamesrvConfig -k orderMessageEnable -v true", exact),
     ("updateNamesrvConfig -k orderMessageEnable -v false", exact),
+    ("updateTopic -c C2 -t Made -r 3 -w 4 -p 4", exact),
+    ("updateTopicPerm -c C2 -t Other -p 4", exact),
+    ("topicStatus -t Other", exact),
+    ("statsAll -t Other", exact),
+    ("queryCq -t Other -q 0 -i 8 -g g", exact),
+    ("updateSubGroup -c C2 -g g -r 5", unended),
+    ("getConsumerConfig -g g", blocks),
+    ("setConsumeMode -c C2 -t Other -g g -m POP", without_end),
+    ("producer -b {broker}", exact),
+    ("producerConnection -g p -t Other", exact),
+    ("consumerConnection -g g2", exact),
+    ("brokerConsumeStats -b {broker}", exact),
+    ("updateBrokerConfig -b {broker} -k fileReservedTime -v 48", exact),
+    ("getBrokerConfig -c C2", unordered),
+    ("brokerStatus -b {broker}", exact),
+    ("brokerStatus -c C2", exact),
+    ("haStatus -b {broker}", leading_blank),
+    ("cleanExpiredCQ -c C2", without_end),
+    ("deleteSubGroup -c C2 -g g", exact),
+    ("deleteTopic -c C2 -t Made", exact),
 ]
 
 
@@ -144,13 +251,6 @@ def test_prints_what_mqadmin_prints(both: Both, line: str, view: Callable[[str],
     assert view(ours.out) == view(theirs)
 
 
-def test_the_name_server_s_part_of_a_deletion_is_said_in_the_same_words(both: Both) -> None:
-    theirs, ours = both.run("deleteTopic -c C1 -t Deleted")
-
-    assert ours.out == theirs.splitlines(keepends=True)[-1]
-    assert "NameServer's part only" in ours.err
-
-
 @pytest.mark.parametrize(
     ("line", "code"),
     [
@@ -158,6 +258,8 @@ def test_the_name_server_s_part_of_a_deletion_is_said_in_the_same_words(both: Bo
         ("topicClusterList -t Unknown", 66),
         ("updateOrderConf -m get -t Unknown", 66),
         ("updateNamesrvConfig -k kvConfigPath -v x", 77),
+        ("topicStatus -t Unknown", 66),
+        ("consumerConnection -g unknown", 66),
     ],
 )
 def test_a_refusal_has_the_server_s_code_and_reason_and_an_exit_code(both: Both, line: str, code: int) -> None:

@@ -28,7 +28,6 @@ DEFAULT_HISTORIES = 40
 SELF_CHECKS = 8
 TRIES_TO_FIND = 40
 SEED_OF_SELF_CHECKS = 7
-LONGEST_RUN_S = 7200
 
 
 @pytest.fixture(scope="module")

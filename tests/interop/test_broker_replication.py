@@ -321,6 +321,7 @@ async def test_a_slave_becomes_the_master(new_stage: StageMaker, tmp_path: Path,
             assert await consume(at, 100) == list(range(100))
             await produce(at, range(100, 150))
             await has_tables(pair.slave, ("java", "ours"), 100)
+            await wait_for_slave(caller)
         apache = await pair.promote_slave()
         await until(lambda: is_served_by(pair.name_server, {"0": apache.address}))
         await produce(at, range(150, 200))

@@ -3,13 +3,15 @@
 # ruff: noqa: N802  # case ids are written in capitals
 
 from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from tests.interop.conftest import StageMaker
-from tests.interop.rig.brokers import BrokerSettings
+from tests.interop.rig.brokers import CLUSTER, BrokerSettings
 from tests.interop.rig.jars import V4_9, V5_5
 from tests.interop.rig.name_servers import NameServer
+from tests.support.admin_tool import Tool
 
 from cosmodrome.client.credentials import Credentials
 from cosmodrome.client.message import Message, SendStatus
@@ -118,3 +120,19 @@ async def test_C016_C017_wrong_credentials_are_raised_at_once(
         failures = await producer._session.heartbeat()
         assert all(isinstance(error, AuthenticationError) for error in failures.values())
     assert SECRET not in caplog.text
+
+
+def test_the_command_line_signs_as_tools_yml_says(name_server: NameServer, tmp_path: Path) -> None:
+    """The keys are where mqadmin looks for them."""
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "tools.yml").write_text(f"accessKey: {ACCESS}\nsecretKey: {SECRET}\n", encoding="utf-8")
+    signing = Tool(tmp_path, {"ROCKETMQ_HOME": str(tmp_path)})
+    cluster = f"-c {CLUSTER} -n {name_server.address}".split(" ")
+
+    made = signing("updateTopic", "-t", "MadeByTool", *cluster)
+    refused = Tool(tmp_path)("updateTopic", "-t", "NotMade", *cluster)
+
+    assert (made.code, made.err) == (0, "")
+    assert (refused.code, refused.out) == (77, "")
+    assert "does not accept the credentials" in refused.err
+    assert SECRET not in made.out + refused.err

@@ -25,10 +25,11 @@ from tests.interop.differential.history import Body, History, Request, Topic
 from tests.interop.differential.matrix import odd_histories
 from tests.interop.differential.options import DEFAULT_HISTORIES
 from tests.interop.differential.player import Player
-from tests.interop.differential.shrinking import shrink
+from tests.interop.differential.shrinking import smaller
 from tests.interop.rig.jars import V5_5
 from tests.interop.rig.name_servers import NameServer
 from tests.interop.rig.stage import OURS, Stage
+from tests.interop.shrinking import shrink
 from tests.support.wire import Answer, Broker, Wire, register
 
 SELF_CHECKS = 30
@@ -160,7 +161,7 @@ def test_failing_history_is_made_small(apache: str, plays: Iterator[int]) -> Non
     with player_between(apache, apache, plays, FALSIFICATIONS["number in a route"]) as player:
         histories = (generate(SEED_OF_SELF_CHECKS, number) for number in range(TRIES_TO_FIND))
         failing = next(history for history in histories if player.play_briskly(history))
-        mismatch = shrink(failing, player.play_briskly)
+        mismatch = shrink(failing, smaller, player.play_briskly)
         assert mismatch is not None
         assert [step.code for step in mismatch.history.steps if isinstance(step, Request)] == [103, 105]
         assert "answers differ in body" in str(mismatch)

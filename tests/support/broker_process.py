@@ -62,6 +62,11 @@ class BrokerProcess:
         assert self._process is not None
         return self._process.pid
 
+    def hang_up(self) -> None:
+        """Send it SIGHUP."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGHUP)
+
     def kill(self) -> None:
         """End it with SIGKILL; may be called again."""
         self._end(signal.SIGKILL)

@@ -64,10 +64,11 @@ def dropped_first(store: MessageStore) -> bool:
     """Delete the oldest file of the log, unless it is the last one; tell whether there was one to delete."""
     if not store.detach_first_segment():
         return False
-    store.drop_what_points_nowhere()
-    for start in store.detached:
-        store.remove_detached(start)
-        store.removed(start)
+    for _ in store.dropping_what_points_nowhere():
+        continue
+    for path in store.detached:
+        store.remove_detached(path)
+        store.removed(path)
     return True
 
 

@@ -6,6 +6,7 @@ Must not know: the rules (store/retention.py); requests.
 
 import asyncio
 import logging
+import time
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -22,6 +23,8 @@ logger = logging.getLogger(__name__)
 FIRST_SWEEP_S: Final = 60.0
 SWEEP_S: Final = 10.0
 FILES_PER_SWEEP: Final = 10
+SLICE_S: Final = 0.005
+"""So long queues are looked through before others have their turn."""
 OUTLOOK: Final = "messageDeletion"
 """Ours, among what 28 tells."""
 
@@ -74,14 +77,12 @@ class Cleaner:
             StorageError: A file is still there; the next sweep tries again.
         """
         async with self._sweeping:
-            deleted = len(self._parts.store.detached)
-            await self._remove()
+            deleted = await self._remove()
             while deleted < FILES_PER_SWEEP and (reason := self._reason(is_asked=is_asked)) is not None:
-                if not self._let_go():
+                if not await self._let_go():
                     break
-                deleted += 1
                 logger.info("a file of the log is deleted: %s", reason)
-                await self._remove()
+                deleted += await self._remove()
             return deleted
 
     def outlook(self) -> dict[str, str]:
@@ -106,13 +107,17 @@ class Cleaner:
         hour = datetime.fromtimestamp(now_ms / 1000).astimezone().hour
         return reason_for_oldest(store, self.settings, now_ms, hour, is_asked=is_asked)
 
-    def _let_go(self) -> bool:
-        """Take the oldest file out of sight, and tell of those who had not read it."""
+    async def _let_go(self) -> bool:
+        """Take the oldest file out of sight, and tell of those who had not read it. Others have their turn meanwhile."""
         store = self._parts.store
         before = self._minima()
         if not store.detach_first_segment():
             return False
-        store.drop_what_points_nowhere()
+        begun_s = time.monotonic()
+        for _ in store.dropping_what_points_nowhere():
+            if time.monotonic() - begun_s > SLICE_S:
+                await asyncio.sleep(0)
+                begun_s = time.monotonic()
         for lost in self._lost(before, self._minima()):
             key = f"{lost.topic}@{lost.group}"
             self._parts.statistics.count(GROUP_LOST_NUMS, key, lost.messages)
@@ -137,8 +142,11 @@ class Cleaner:
                 if committed is not None and committed < least:
                     yield Lost(group, topic, queue_id, least - max(committed, former))
 
-    async def _remove(self) -> None:
-        store = self._parts.store
-        for start in store.detached:
-            await asyncio.to_thread(store.remove_detached, start)
-            store.removed(start)
+    async def _remove(self) -> int:
+        """Remove what was let go; say how many files of the log that were."""
+        store, count = self._parts.store, 0
+        for path in store.detached:
+            await asyncio.to_thread(store.remove_detached, path)
+            store.removed(path)
+            count += path.parent == store.settings.log_folder
+        return count

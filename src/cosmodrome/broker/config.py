@@ -42,8 +42,11 @@ OPEN: Final = "open"
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-def _setting(default: Any, *, minimum: int = 0, maximum: int = _INT_MAX, choices: tuple[str, ...] = ()) -> Any:
-    return field(default=default, metadata={"minimum": minimum, "maximum": maximum, "choices": choices})
+def _setting(
+    default: Any, meaning: str, *, minimum: int = 0, maximum: int = _INT_MAX, choices: tuple[str, ...] = ()
+) -> Any:
+    metadata = {"minimum": minimum, "maximum": maximum, "choices": choices, "meaning": meaning}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,78 +62,129 @@ class BrokerConfig(SecuritySettings):
         ConfigError: A value cannot be used; it names the keys.
     """
 
-    broker_cluster_name: str = _setting("DefaultCluster")
-    broker_name: str = _setting("")
-    broker_id: int = _setting(0, maximum=0)
-    broker_role: str = _setting("ASYNC_MASTER", choices=("ASYNC_MASTER", SYNC_MASTER))
-    namesrv_addr: str = _setting("")
-    bind_address: str = _setting("0.0.0.0")  # noqa: S104 -- Java's default: clients are on other hosts
-    broker_ip1: str = _setting("")
-    broker_ip2: str = _setting("")
-    listen_port: int = _setting(10911, maximum=65_535)
-    store_path_root_dir: str = _setting("")
-    mapped_file_size_commit_log: int = _setting(1_073_741_824, minimum=1024)
-    mapped_file_size_consume_queue: int = _setting(6_000_000, minimum=20)
-    max_hash_slot_num: int = _setting(5_000_000, minimum=1)
-    max_index_num: int = _setting(20_000_000, minimum=2)
-    message_index_enable: bool = _setting(True)
-    max_message_size: int = _setting(4_194_304, minimum=1)
-    flush_disk_type: str = _setting(ASYNC_FLUSH, choices=(ASYNC_FLUSH, SYNC_FLUSH))
-    sync_flush_timeout: int = _setting(5000)
-    flush_consumer_offset_interval: int = _setting(5000, minimum=10)
-    flush_delay_offset_interval: int = _setting(10_000, minimum=10)
-    message_delay_level: str = _setting(DEFAULT_LEVELS)
-    default_topic_queue_nums: int = _setting(8, minimum=1, maximum=65_536)
-    auto_create_topic_enable: bool = _setting(True)
-    auto_create_subscription_group: bool = _setting(True)
-    broker_permission: int = _setting(6, maximum=7)
-    register_name_server_period: int = _setting(30_000)
-    register_broker_timeout_mills: int = _setting(24_000, minimum=1)
-    long_polling_enable: bool = _setting(True)
-    short_polling_time_mills: int = _setting(1000, minimum=1)
-    notify_consumer_ids_changed_enable: bool = _setting(True)
-    max_transfer_count_on_message_in_memory: int = _setting(32, minimum=1)
-    max_transfer_bytes_on_message_in_memory: int = _setting(262_144, minimum=1)
-    default_query_max_num: int = _setting(32, minimum=1)
-    enable_property_filter: bool = _setting(False)
-    default_message_request_mode: str = _setting("PULL", choices=("PULL", "POP"))
-    default_pop_share_queue_num: int = _setting(-1, minimum=-1)
-    pop_polling_size: int = _setting(1024)
-    max_pop_polling_size: int = _setting(100_000)
-    pop_from_retry_probability: int = _setting(20, maximum=100)
-    file_reserved_time: int = _setting(72)
-    delete_when: str = _setting("04")
-    disk_max_used_space_ratio: int = _setting(75, minimum=1, maximum=100)
-    disk_space_clean_forcibly_ratio: int = _setting(85, minimum=1, maximum=100)
-    disk_space_warning_level_ratio: int = _setting(90, minimum=1, maximum=100)
-    timer_wheel_enable: bool = _setting(True)
-    timer_max_delay_sec: int = _setting(259_200)
-    timer_precision_ms: int = _setting(1000)
-    mapped_file_size_timer_log: int = _setting(104_857_600, minimum=1024)
-    recall_message_enable: bool = _setting(False)
-    reject_transaction_message: bool = _setting(False)
-    transaction_time_out: int = _setting(6000)
-    transaction_check_max: int = _setting(15)
-    transaction_check_interval: int = _setting(30_000, minimum=10)
-    start_accept_send_request_time_stamp: int = _setting(0, maximum=2**63 - 1)
-    store_reply_message_enable: bool = _setting(True)
-    admin_policy: str = _setting(COMPATIBLE, choices=(COMPATIBLE, OPEN))
-    admin_allow: str = _setting("127.0.0.0/8;::1/128")
-    ha_listen_port: int = _setting(0, minimum=NO_REPLICATION, maximum=65_535)
-    ha_allow: str = _setting("")
-    ha_send_heartbeat_interval: int = _setting(5000, minimum=10)
-    ha_housekeeping_interval: int = _setting(20_000, minimum=10)
-    ha_transfer_batch_size: int = _setting(32_768, minimum=1, maximum=1_048_576)
-    ha_max_gap_not_in_sync: int = _setting(268_435_456)
-    ha_slave_fallbehind_max: int = _setting(268_435_456)
-    in_sync_replicas: int = _setting(0)
-    slave_timeout: int = _setting(3000)
-    slave_read_enable: bool = _setting(False)
-    access_message_in_memory_max_ratio: int = _setting(40, maximum=100)
-    region_id: str = _setting("DefaultRegion")
-    trace_on: bool = _setting(True)
-    http: str = _setting("")
-    audit_log: str = _setting("")
+    broker_cluster_name: str = _setting("DefaultCluster", "cluster that it belongs to")
+    broker_name: str = _setting("", "name shared by a master and its slaves; empty: the host's name")
+    broker_id: int = _setting(0, "0 is a master, and slaves are not offered here", maximum=0)
+    broker_role: str = _setting(
+        "ASYNC_MASTER", "whether sends wait for slaves (SYNC_MASTER) or not", choices=("ASYNC_MASTER", SYNC_MASTER)
+    )
+    namesrv_addr: str = _setting("", "NameServers to register with, host:port with ; between")
+    bind_address: str = _setting("0.0.0.0", "address to listen on")  # noqa: S104 -- Java's default: clients are on other hosts
+    broker_ip1: str = _setting(
+        "", "address that clients are told; empty: where it listens, else the one from which a NameServer is reached"
+    )
+    broker_ip2: str = _setting("", "address that slaves are told; empty: brokerIP1")
+    listen_port: int = _setting(10911, "port for clients; slaves also need the one two below", maximum=65_535)
+    store_path_root_dir: str = _setting("", "folder of messages and tables")
+    mapped_file_size_commit_log: int = _setting(
+        1_073_741_824, "bytes of one file of the commit log; that of a store never changes", minimum=1024
+    )
+    mapped_file_size_consume_queue: int = _setting(
+        6_000_000, "bytes of one file of a queue, 20 for each message; that of a store never changes", minimum=20
+    )
+    max_hash_slot_num: int = _setting(5_000_000, "slots of one index file; that of a store never changes", minimum=1)
+    max_index_num: int = _setting(20_000_000, "entries of one index file; that of a store never changes", minimum=2)
+    message_index_enable: bool = _setting(True, "messages can be found by key")
+    max_message_size: int = _setting(4_194_304, "largest body of a message, in bytes", minimum=1)
+    flush_disk_type: str = _setting(
+        ASYNC_FLUSH,
+        "whether a send is answered after the write (ASYNC_FLUSH) or after the disk has it (SYNC_FLUSH)",
+        choices=(ASYNC_FLUSH, SYNC_FLUSH),
+    )
+    sync_flush_timeout: int = _setting(5000, "milliseconds that a send waits for the disk")
+    flush_consumer_offset_interval: int = _setting(
+        5000, "milliseconds between two saves of consumer offsets", minimum=10
+    )
+    flush_delay_offset_interval: int = _setting(10_000, "milliseconds between two saves of what is delayed", minimum=10)
+    message_delay_level: str = _setting(DEFAULT_LEVELS, "times of the delay levels, from level 1 on")
+    default_topic_queue_nums: int = _setting(8, "most queues of a topic that a send makes", minimum=1, maximum=65_536)
+    auto_create_topic_enable: bool = _setting(True, "a send to a topic that is not there makes it")
+    auto_create_subscription_group: bool = _setting(True, "a consumer of a group that is not there makes it")
+    broker_permission: int = _setting(6, "2 for writing plus 4 for reading, over those of each topic", maximum=7)
+    register_name_server_period: int = _setting(30_000, "milliseconds between two registrations")
+    register_broker_timeout_mills: int = _setting(24_000, "milliseconds that one registration may take", minimum=1)
+    long_polling_enable: bool = _setting(True, "a pull without messages waits for some")
+    short_polling_time_mills: int = _setting(
+        1000, "milliseconds that it waits when longPollingEnable is false", minimum=1
+    )
+    notify_consumer_ids_changed_enable: bool = _setting(True, "members of a group are told when others come and go")
+    max_transfer_count_on_message_in_memory: int = _setting(32, "most messages in an answer to a pull", minimum=1)
+    max_transfer_bytes_on_message_in_memory: int = _setting(
+        262_144, "most bytes of messages in an answer to a pull", minimum=1
+    )
+    default_query_max_num: int = _setting(32, "most messages in an answer to a search by key", minimum=1)
+    enable_property_filter: bool = _setting(False, "consumers may subscribe by SQL92")
+    default_message_request_mode: str = _setting(
+        "PULL", "how groups read of which request 401 said nothing", choices=("PULL", "POP")
+    )
+    default_pop_share_queue_num: int = _setting(-1, "members that share a queue when popping; -1: all", minimum=-1)
+    pop_polling_size: int = _setting(1024, "pops that may wait for one queue of a group")
+    max_pop_polling_size: int = _setting(100_000, "pops that may wait in all")
+    pop_from_retry_probability: int = _setting(
+        20, "in a hundred pops, those that get what comes again first", maximum=100
+    )
+    file_reserved_time: int = _setting(72, "hours that messages are kept")
+    delete_when: str = _setting("04", "hours of the day at which old files are deleted, with ; between")
+    disk_max_used_space_ratio: int = _setting(
+        75, "percent of the disk from which old files are deleted at any hour", minimum=1, maximum=100
+    )
+    disk_space_clean_forcibly_ratio: int = _setting(
+        85, "percent of the disk from which files are deleted before their time", minimum=1, maximum=100
+    )
+    disk_space_warning_level_ratio: int = _setting(
+        90, "percent of the disk from which sends are refused", minimum=1, maximum=100
+    )
+    timer_wheel_enable: bool = _setting(True, "messages with a time of delivery are taken")
+    timer_max_delay_sec: int = _setting(259_200, "seconds that a message may be delayed by its time of delivery")
+    timer_precision_ms: int = _setting(1000, "milliseconds of one slot of the wheel; that of a store never changes")
+    mapped_file_size_timer_log: int = _setting(
+        104_857_600, "bytes of one file of the timer log; that of a store never changes", minimum=1024
+    )
+    recall_message_enable: bool = _setting(False, "a timed message can be taken back")
+    reject_transaction_message: bool = _setting(False, "half messages are refused")
+    transaction_time_out: int = _setting(6000, "milliseconds from a half message to the first question about it")
+    transaction_check_max: int = _setting(15, "questions about a half message until it is given up")
+    transaction_check_interval: int = _setting(30_000, "milliseconds between two questions", minimum=10)
+    start_accept_send_request_time_stamp: int = _setting(
+        0, "sends are refused until then, in milliseconds since 1970", maximum=2**63 - 1
+    )
+    store_reply_message_enable: bool = _setting(True, "replies are stored too")
+    admin_policy: str = _setting(
+        COMPATIBLE, "whether changes over the wire come from adminAllow only", choices=(COMPATIBLE, OPEN)
+    )
+    admin_allow: str = _setting("127.0.0.0/8;::1/128", "networks from which changes may come, with ; between")
+    ha_listen_port: int = _setting(
+        0, "port for slaves; 0: the one after listenPort, -1: none", minimum=NO_REPLICATION, maximum=65_535
+    )
+    ha_allow: str = _setting("", "networks from which slaves may come, with ; between; empty: everywhere")
+    ha_send_heartbeat_interval: int = _setting(
+        5000, "milliseconds without a message after which a slave hears of the master", minimum=10
+    )
+    ha_housekeeping_interval: int = _setting(
+        20_000, "milliseconds without a word of a slave after which it is closed", minimum=10
+    )
+    ha_transfer_batch_size: int = _setting(32_768, "most bytes for a slave at once", minimum=1, maximum=1_048_576)
+    ha_max_gap_not_in_sync: int = _setting(268_435_456, "bytes that a slave may lack and still count")
+    ha_slave_fallbehind_max: int = _setting(268_435_456, "as haMaxGapNotInSync, the name of 4.x; the smaller counts")
+    in_sync_replicas: int = _setting(
+        0, "brokers that must have a message, this one among them; 0: 2 for a SYNC_MASTER, else 1"
+    )
+    slave_timeout: int = _setting(3000, "milliseconds that a send waits for slaves")
+    slave_read_enable: bool = _setting(False, "readers of old messages are sent to a slave")
+    access_message_in_memory_max_ratio: int = _setting(
+        40, "percent of the memory; what is further back is old", maximum=100
+    )
+    region_id: str = _setting("DefaultRegion", "region that traces of messages name")
+    trace_on: bool = _setting(True, "clients may write traces of messages")
+    config_watch_seconds: int = _setting(
+        5,
+        "seconds between two looks whether this file was changed; it is read again once it rests; 0: only on SIGHUP",
+        maximum=3600,
+    )
+    http: str = _setting("", "host:port of probes and metrics; empty or off: none")
+    audit_log: str = _setting(
+        "", "file that changes are written to before they are made; empty: audit.jsonl in the store, off: none"
+    )
 
     def __post_init__(self) -> None:
         """Refuse what cannot be, and fill in the name."""
@@ -274,6 +328,16 @@ def values_of(texts: Mapping[str, str]) -> dict[str, Any]:
         shown = ", ".join(key[:_NAME_SHOWN] for key in unknown[:_NAMES_SHOWN])
         raise ConfigError(f"unknown setting {shown}.", keys=unknown, remedy="docs/broker.md lists the settings.")
     return {known[key].name: _read(key, known[key], text.strip()) for key, text in texts.items()}
+
+
+def fault_in(key: str, text: str) -> str | None:
+    """Say what is wrong with the text of one known key, whatever the others are; the sentence begins with the key."""
+    each = next(each for each in fields(BrokerConfig) if java_name(each.name) == key)
+    try:
+        reason = _fault(each, _read(key, each, text.strip()))
+    except ConfigError as error:
+        return error.what.rstrip(".")
+    return f"{key} {reason}" if reason else None
 
 
 def java_name(name: str) -> str:

@@ -38,10 +38,16 @@ class DelayedDelivery:
         self.on_delivered: Callable[[str, int], None] = lambda _, __: None
         """Told of topic and size of each message that is where it belongs."""
 
-    def run(self) -> int | None:
-        """Deliver what is due, and give the wall-clock time at which there is more to do; None when nothing waits."""
+    def run(self, most: int = AT_ONCE) -> int | None:
+        """Deliver what is due, and give the wall-clock time at which there is more to do; None when nothing waits.
+
+        At most so many messages of each level are delivered.
+
+        Raises:
+            NotInMemoryError: Reads may not wait, and the next message is on disk only. Those before it are delivered.
+        """
         now_ms = self._clock.wall_ms()
-        for _ in range(AT_ONCE):
+        for _ in range(most):
             heads = self._heads()
             ready = [head for head in heads if self._delays.is_due(head, now_ms)]
             if not ready:

@@ -121,7 +121,7 @@ def committed(record: StoredMessage) -> NewMessage | None:
         topic=place[0],
         queue_id=place[1],
         sys_flag=with_transaction_type(record.sys_flag, TransactionType.COMMIT),
-        prepared_transaction_offset=record.queue_offset,
+        prepared_transaction_offset=record.commit_log_offset,
     )
 
 

@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -21,13 +21,14 @@ from cosmodrome.broker.kept_tables import KeptTables
 from cosmodrome.broker.live_config import Change, SettingsFile
 from cosmodrome.broker.own_address import published_ip
 from cosmodrome.broker.replication.ports import SlavePorts, bind_slave_ports
-from cosmodrome.broker.running import RunningBroker
+from cosmodrome.broker.running import RunningBroker, StopSummary
 from cosmodrome.broker.security.admission import open_admission
 from cosmodrome.broker.state import BrokerState, load_state, new_state, sources
 from cosmodrome.broker.tls import with_tls_config_file
 from cosmodrome.broker.watch import Watch
 from cosmodrome.client.addresses import parse_addresses
 from cosmodrome.errors import BindError, ConfigError, StorageError
+from cosmodrome.metrics.family import Family
 from cosmodrome.protocol.messages.hosts import encode_host
 from cosmodrome.store.config_files import ConfigFiles
 from cosmodrome.store.message_store import MessageStore
@@ -193,7 +194,7 @@ class Broker:
         if temporary is not None:
             temporary.cleanup()
 
-    async def stop(self) -> None:
+    async def stop(self) -> StopSummary:
         """Leave the NameServers, answer what waits, put everything on disk, and close.
 
         Raises:
@@ -201,10 +202,10 @@ class Broker:
         """
         running, self._running = self._running, None
         if running is None:
-            return
+            return StopSummary(clients=0, finished_requests=0)
         self._watch.draining()
         try:
-            await running.stop()
+            return await running.stop()
         finally:
             await self._watch.end()
             self._remove_temporary()
@@ -237,6 +238,10 @@ class Broker:
         if self._running is None:
             raise RuntimeError("this broker is not started")
         return await self._running.live.reload(lambda: with_tls_config_file(read()), self._clock.wall_ms())
+
+    async def measured(self) -> Iterable[Family]:
+        """Give every metric as it is now; see cosmodrome.MetricsCollector."""
+        return await self._watch.measured()
 
     def look_at_files(self) -> None:
         """Look now whether files of accounts and certificates were changed, which is done every second anyway."""

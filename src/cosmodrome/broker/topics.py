@@ -28,6 +28,7 @@ SYSTEM_PREFIX: Final = "rmq_sys_"
 REVIVE_QUEUES: Final = 8
 """Of the topic of what is popped."""
 _UNIT: Final = 1
+_UNIT_SUBSCRIPTION: Final = 2
 SYSTEM_TOPICS: Final = frozenset(
     {
         "SELF_TEST_TOPIC", TEMPLATE_TOPIC, "BenchmarkTest", "OFFSET_MOVED_EVENT", SCHEDULE_TOPIC, "RMQ_SYS_TRACE_TOPIC",
@@ -135,13 +136,31 @@ class Topics:
         self.put(config, now_ms)
         return config
 
-    def ensure(self, name: str, queues: int, now_ms: int) -> BrokerTopicConfig:
+    def ensure(self, name: str, queues: int, now_ms: int, *, is_unit: bool = False) -> BrokerTopicConfig:
         """Give a topic of the broker's own making (retry, dead letters), which is made if it is missing."""
         config = self._configs.get(name)
         if config is None:
-            config = _config(name, queues, READ_WRITE)
+            config = msgspec.structs.replace(
+                _config(name, queues, READ_WRITE), topic_sys_flag=_UNIT_SUBSCRIPTION if is_unit else 0
+            )
             self.put(config, now_ms)
         return config
+
+    def ensure_marked(
+        self, name: str, queues: int, now_ms: int, *, is_ordered: bool = False, is_unit: bool = False
+    ) -> BrokerTopicConfig:
+        """As `ensure`; one that is there is marked as ordered, or not, as it is said here.
+
+        COMPAT: TopicConfigManager.createTopicInSendMessageBackMethod does so, hence the mark is that of who came last.
+        """
+        config = msgspec.structs.replace(self.ensure(name, queues, now_ms, is_unit=is_unit), order=is_ordered)
+        self.put(config, now_ms)
+        return config
+
+    def is_ordered(self, name: str) -> bool:
+        """Whether there is such a topic, and it is marked as ordered."""
+        config = self._configs.get(name)
+        return config is not None and config.order
 
     def is_system(self, name: str) -> bool:
         """Whether a topic is the broker's own, and not for anybody to change."""

@@ -4,7 +4,7 @@ Owns: which of its parts may be read (metrics, HTTP), and nothing else of it; wh
 Must not know: who reads, or in which form.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,7 +23,7 @@ class Seen:
     """The parts of a broker whose store is open; read them in its event loop, and change nothing.
 
     `config` gives the settings in force, `disk_refusal` why the disk's use keeps messages away, `cold_reads` how many
-    pulls wait for old messages to be read.
+    requests and deliveries wait for old messages to be read, by kind.
     """
 
     config: Callable[[], BrokerConfig]
@@ -32,7 +32,7 @@ class Seen:
     timers: TimerService
     server: RemotingServer
     disk_refusal: Callable[[], str | None]
-    cold_reads: Callable[[], int]
+    cold_reads: Mapping[str, int]
 
 
 class BrokerView:

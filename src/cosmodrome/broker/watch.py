@@ -4,11 +4,15 @@ Owns: that it answers while the store is opened, and until everything is answere
 Must not know: what is asked there (http/app.py); what a broker is made of.
 """
 
+from collections.abc import Iterable
+
 from cosmodrome.broker.clock import Clock
 from cosmodrome.broker.config import BrokerConfig
+from cosmodrome.broker.metrics.families import Measures
 from cosmodrome.broker.view import BrokerView, Seen
 from cosmodrome.http.application import Application
 from cosmodrome.http.plane import HttpPlane, plane_at
+from cosmodrome.metrics.family import Family
 
 
 class Watch:
@@ -17,6 +21,7 @@ class Watch:
     def __init__(self, config: BrokerConfig, clock: Clock) -> None:
         """Watch a broker with these settings."""
         self._view = BrokerView(config, clock)
+        self._measures: Measures | None = None
         self._plane: HttpPlane | None = plane_at(config.http)
 
     @property
@@ -34,6 +39,14 @@ class Watch:
             self._plane.bind()
             self._view.lag.start()
             self._plane.start(lambda: _application(self._view))
+
+    async def measured(self) -> Iterable[Family]:
+        """Give every metric as it is now; how late the event loop is, without HTTP, from the first call on."""
+        if self._measures is None:
+            self._measures = Measures(self._view)
+            if self._plane is None and not self._view.is_stopping:
+                self._view.lag.start()
+        return await self._measures.families()
 
     def opened(self, seen: Seen) -> None:
         """Note that the store is open."""

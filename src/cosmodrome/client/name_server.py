@@ -18,11 +18,13 @@ from cosmodrome.protocol.bodies.cluster import (
     decode_kv_table,
     decode_topic_list,
 )
+from cosmodrome.protocol.bodies.data_version import DataVersion, decode_data_version, encode_data_version
 from cosmodrome.protocol.codes import RequestCode
 from cosmodrome.protocol.ext_fields import decode_ext_fields
 from cosmodrome.protocol.headers.broker import (
     AddWritePermOfBrokerResponseHeader,
     GetBrokerMemberGroupRequestHeader,
+    QueryDataVersionRequestHeader,
     WipeWritePermOfBrokerResponseHeader,
     WritePermOfBrokerRequestHeader,
 )
@@ -63,6 +65,39 @@ class NameServerClient(RouteSource):
     async def system_topics(self) -> TopicList:
         """Give the names of clusters and brokers, each of which is also the name of a topic, and a broker's address."""
         return self._read(decode_topic_list, await self._ask(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS))
+
+    async def unit_topics(self) -> tuple[str, ...]:
+        """Give the names of topics that are units'.
+
+        Raises:
+            NotSupportedError: The server's `enableTopicList` is false.
+        """
+        return await self._topics(RequestCode.GET_UNIT_TOPIC_LIST)
+
+    async def unit_sub_topics(self) -> tuple[str, ...]:
+        """Give the names of topics that units subscribe to. Raises as `unit_topics`."""
+        return await self._topics(RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST)
+
+    async def unit_sub_ununit_topics(self) -> tuple[str, ...]:
+        """Give the names of topics that units subscribe to, and that are no units'. Raises as `unit_topics`."""
+        return await self._topics(RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST)
+
+    async def _topics(self, code: RequestCode) -> tuple[str, ...]:
+        return self._read(decode_topic_list, await self._ask(code)).topic_list
+
+    async def data_version(
+        self, cluster: str, broker_name: str, broker_id: int, broker_addr: str
+    ) -> DataVersion | None:
+        """Give the version of the topics that a broker registered here; None when it is not registered.
+
+        The question is put with a version that no broker has, so that it does not count as a sign of life.
+        """
+        header = QueryDataVersionRequestHeader(
+            broker_name=broker_name, broker_addr=broker_addr, cluster_name=cluster, broker_id=broker_id
+        )
+        body = encode_data_version(DataVersion(counter=-1, state_version=-1, timestamp=-1))
+        answer = await self._ask(RequestCode.QUERY_DATA_VERSION, header, body)
+        return self._read(lambda data: decode_data_version(data, 0), answer) if answer.body else None
 
     async def cluster_info(self) -> ClusterInfo:
         """Give all clusters, brokers and addresses."""

@@ -7,8 +7,9 @@ Must not know: what is done with it.
 import contextlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+
+import msgspec
 
 from cosmodrome.client.message import Message, ReceivedMessage, SendResult
 
@@ -18,8 +19,7 @@ Ended = Callable[[], None]
 """Called when what an observer was told of has ended, in the same task or thread."""
 
 
-@dataclass(slots=True, kw_only=True)
-class ObservedSend:
+class ObservedSend(msgspec.Struct, kw_only=True):
     """A call that sends, as a program sees it: all its tries together.
 
     Attributes:
@@ -40,8 +40,7 @@ class ObservedSend:
     error: BaseException | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class ObservedReceive:
+class ObservedReceive(msgspec.Struct, kw_only=True):
     """A wait for messages: the next step of an iteration, or a poll. Handlers are called and receive nothing.
 
     Attributes:
@@ -57,8 +56,7 @@ class ObservedReceive:
     messages: tuple[ReceivedMessage, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
-class ObservedProcess:
+class ObservedProcess(msgspec.Struct, kw_only=True):
     """The time in which a program has a message: while its handler runs, or else until the message is settled.
 
     Attributes:
@@ -149,12 +147,11 @@ class Observers:
         return Processing(process, _begun(self._processors, process))
 
 
-@dataclass(slots=True)
-class Processing:
+class Processing(msgspec.Struct):
     """A message that is with the program."""
 
     _process: ObservedProcess
-    _ends: list[Ended] = field(default_factory=list)
+    _ends: list[Ended] = msgspec.field(default_factory=list)
 
     def end(self, *, is_done: bool, error: BaseException | None = None) -> None:
         """Tell how it ended. A second call is of no effect."""

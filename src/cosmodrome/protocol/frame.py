@@ -189,7 +189,7 @@ class FrameDecoder:
             raise FrameTooLargeError(length + WORD_BYTES, self._max_frame_bytes)
 
 
-def frame_bytes(data: bytes, start: int) -> int:
+def frame_bytes(data: bytes | bytearray, start: int) -> int:
     """Give the length of a frame by its first four bytes; at least those four, whatever they say."""
     return WORD_BYTES + max(int.from_bytes(data[start : start + WORD_BYTES], "big", signed=True), 0)
 

@@ -38,7 +38,7 @@ class NewMessage(NamedTuple):
         body: As it is to be stored.
         properties: The text, in UTF-8, with everything that a broker adds.
         born_host: Who sent it, as `hosts.encode_host` gives it. Its length decides the flag's bit.
-        prepared_transaction_offset: Queue offset of the half message, of one that is committed.
+        prepared_transaction_offset: Where the half message is in the log, of one that is committed.
     """
 
     topic: str

@@ -72,6 +72,7 @@ class Index:
         indexed_to: Everything before it in the log is indexed.
         saved_to: How far it is on disk.
         failure: Why nothing is indexed at the moment; None when it is.
+        leaving: Files that are no longer used and that somebody has still to remove.
     """
 
     def __init__(self, files: FileSystem, settings: StoreSettings) -> None:
@@ -79,6 +80,7 @@ class Index:
         self.indexed_to = 0
         self.saved_to = SavedTo()
         self.failure: str | None = None
+        self.leaving: list[Path] = []
         self._is_enabled = settings.is_index_enabled
         self._files = files
         self._folder = settings.index_folder
@@ -96,7 +98,8 @@ class Index:
             OSError: The folder cannot be read.
         """
         self.close()
-        names = [name for name in self._files.names(self._folder) if _NAME.fullmatch(name)]
+        left = {path.name for path in self.leaving}
+        names = [name for name in self._files.names(self._folder) if _NAME.fullmatch(name) and name not in left]
         for at, name in enumerate(names):
             path = self._folder / name
             file = self._opened(path)
@@ -240,20 +243,22 @@ class Index:
             if file is not self._loaded[-1]:
                 file.forget_slots()
 
-    def find(self, topic: str, key: str, limit: int, begin_ms: int, end_ms: int) -> list[int]:
-        """Give the places of at most `limit` records, the newest first. Other keys may have the same hash.
+    def find(self, topic: str, key: str, limit: int, span_ms: tuple[int, int], *, may_wait: bool) -> list[int]:
+        """Give the places of at most `limit` records of a span of time, the newest first. Other keys may have the same hash.
 
         Raises:
+            NotInMemoryError: It may not wait for the disk, and would have to.
             OSError: A file cannot be read.
         """
         self._settle()
+        begin_ms, end_ms = span_ms
         number = key_hash(java_hash(f"{topic}#"), key.encode("utf-8", "replace"))
         found: list[int] = []
         for file in reversed(self._loaded):
             header = file.header
             if header.next_entry == 1 or header.begin_ms > end_ms or header.end_ms < begin_ms:
                 continue
-            for offset in file.find(number, begin_ms, end_ms):
+            for offset in file.find(number, begin_ms, end_ms, may_wait=may_wait):
                 if len(found) >= limit:
                     return found
                 if offset not in found[-1:]:
@@ -266,19 +271,21 @@ class Index:
         header = self._loaded[-1].header if self._loaded else None
         return (header.end_ms, header.end_offset) if header is not None else (0, 0)
 
-    def drop_before(self, log_start: int) -> int:
-        """Remove files all of whose records are gone, but the newest; say how many that were.
+    def let_go_before(self, log_start: int) -> None:
+        """Let files go all of whose records are gone, but the newest; each stays on disk until `remove_left` has removed it."""
+        self._settle()
+        while len(self._loaded) > 1 and self._loaded[0].header.end_offset < log_start:
+            self.leaving.append(self._loaded[0].path)
+            self._loaded.pop(0).close()
+
+    def remove_left(self, path: Path) -> None:
+        """Remove a file that was let go; in any thread, for it may take long. Take it from `leaving` afterwards.
 
         Raises:
-            OSError: Some of them are still there.
+            OSError: It is still there, or would be after a power cut.
         """
-        self._settle()
-        count = 0
-        while len(self._loaded) > 1 and self._loaded[0].header.end_offset < log_start:
-            self._files.remove(self._loaded[0].path)
-            self._loaded.pop(0).close()
-            count += 1
-        return count
+        self._files.remove(path)
+        self._files.sync_folder(self._folder)
 
     def paths(self) -> list[Path]:
         """Give the files, from the oldest on."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
 
+from cosmodrome.store.cold import NotInMemoryError
 from cosmodrome.store.files import FileSystem, StoreFile
 
 _HEADER: Final = Struct(">qqqqii")
@@ -22,6 +23,8 @@ _SLOT: Final = Struct(">i")
 _PAGE_BITS: Final = 10
 _PAGE_SLOTS: Final = 1 << _PAGE_BITS
 _READ_ENTRIES: Final = 8192
+_CHAIN_ENTRIES: Final = 256
+"""So many entries of one key are read at once by who does not wait for them."""
 _MAX_SECONDS: Final = 2**31 - 1
 
 
@@ -178,19 +181,20 @@ class IndexFile:
         """Close the file, without saving. May be called again."""
         self._file.close()
 
-    def find(self, key_hash: int, begin_ms: int, end_ms: int) -> Iterator[int]:
+    def find(self, key_hash: int, begin_ms: int, end_ms: int, *, may_wait: bool = True) -> Iterator[int]:
         """Give the places of records with that key and a time in the range, the newest first.
 
         A chain that turns back on itself or leaves the file ends there.
 
         Raises:
+            NotInMemoryError: It may not wait for the disk, and would have to.
             OSError: It cannot be read.
         """
         slot = key_hash % self.sizes.slots
-        number = self._slots[slot] if self._slots is not None else self._stored_slot(slot)
+        number = self._slots[slot] if self._slots is not None else self._stored_slot(slot, may_wait=may_wait)
         count = self._next_entry
         while 0 < number < count:
-            entry = self._entry(number)
+            entry = self._entry(number, may_wait=may_wait)
             if entry.key_hash == key_hash:
                 # The time is cut to seconds: what is in the range may seem to be just before it.
                 at_ms = self._begin_ms + entry.seconds * 1000
@@ -200,16 +204,35 @@ class IndexFile:
                 return
             number = entry.previous
 
-    def _stored_slot(self, slot: int) -> int:
-        data = self._file.read(_HEADER.size + _SLOT.size * slot, _SLOT.size)
-        return int(_SLOT.unpack(data)[0])
+    def _stored_slot(self, slot: int, *, may_wait: bool) -> int:
+        at = _HEADER.size + _SLOT.size * slot
+        if not may_wait and not self._file.is_in_memory(at, _SLOT.size):
+            raise NotInMemoryError(lambda: self._read_chain(int(_SLOT.unpack(self._file.read(at, _SLOT.size))[0])))
+        return int(_SLOT.unpack(self._file.read(at, _SLOT.size))[0])
 
-    def _entry(self, number: int) -> IndexEntry:
+    def _entry(self, number: int, *, may_wait: bool) -> IndexEntry:
         first_pending = self._next_entry - len(self._pending)
         if number >= first_pending:
             return IndexEntry._make(_ENTRY.unpack(self._pending[number - first_pending]))
-        data = self._file.read(self.sizes.entries_at + _ENTRY.size * number, _ENTRY.size)
-        return IndexEntry._make(_ENTRY.unpack(data))
+        if not may_wait and not self._file.is_in_memory(self._place(number), _ENTRY.size):
+            raise NotInMemoryError(lambda: self._read_chain(number))
+        return self._stored_entry(number)
+
+    def _place(self, number: int) -> int:
+        return self.sizes.entries_at + _ENTRY.size * number
+
+    def _stored_entry(self, number: int) -> IndexEntry:
+        return IndexEntry._make(_ENTRY.unpack(self._file.read(self._place(number), _ENTRY.size)))
+
+    def _read_chain(self, number: int) -> None:
+        """Read entries that are written, from one on as they follow each other; in any thread."""
+        for _ in range(_CHAIN_ENTRIES):
+            if not 0 < number < self.sizes.entries:
+                return
+            previous = self._stored_entry(number).previous
+            if previous >= number:
+                return
+            number = previous
 
     def entries(self) -> Iterator[IndexEntry]:
         """Give the entries that are written, from entry 1 on.

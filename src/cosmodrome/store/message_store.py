@@ -13,6 +13,7 @@ After a failed write or sync nothing is accepted until `resume` has succeeded.
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -386,7 +387,7 @@ class MessageStore:
     def detach_first_segment(self) -> bool:
         """Let the oldest file of the log go, unless it is the last one; `remove_detached` removes it. Tell whether there was one.
 
-        Call `drop_what_points_nowhere` afterwards. A start before it is removed finds it again.
+        Go through `dropping_what_points_nowhere` afterwards. A start before it is removed finds it again.
         """
         segments = self._log.segments
         if len(segments.starts) < 2 or segments.starts[1] > self._log.end:
@@ -395,36 +396,47 @@ class MessageStore:
         return True
 
     @property
-    def detached(self) -> tuple[int, ...]:
-        """Starts of the files that were let go and are still on disk."""
-        return tuple(self._log.segments.leaving)
+    def detached(self) -> tuple[Path, ...]:
+        """The files of the log and of the index that were let go and are still on disk."""
+        segments = self._log.segments
+        return (*map(segments.path, segments.leaving), *self._index.leaving)
 
-    def remove_detached(self, start: int) -> None:
+    def remove_detached(self, path: Path) -> None:
         """Remove a file that was let go: in any thread. Call `removed` when it is done.
 
         Raises:
             StorageError: It is still there.
         """
         try:
-            self._log.segments.remove_left(start)
+            if path in self._index.leaving:
+                self._index.remove_left(path)
+            else:
+                self._log.segments.remove_left(int(path.name))
         except OSError as error:
             raise _cannot("delete old messages of", self.settings.root, error) from error
 
-    def removed(self, start: int) -> None:
+    def removed(self, path: Path) -> None:
         """Forget a file that `remove_detached` has removed."""
-        self._log.segments.leaving.remove(start)
+        if path in self._index.leaving:
+            self._index.leaving.remove(path)
+        else:
+            self._log.segments.leaving.remove(int(path.name))
 
-    def drop_what_points_nowhere(self) -> None:
-        """Move the minimum offsets of the queues, and delete queue and index files whose messages are gone.
+    def dropping_what_points_nowhere(self) -> Iterator[None]:
+        """Move the minimum offsets of the queues, delete their files whose messages are gone, and let such files of the index go.
+
+        It is a step for each queue, and between them anything else may happen to the store.
 
         Raises:
             StorageError: Some of them are still there.
         """
         try:
-            for queue in self._queues:
-                queue.drop_before(self._log.start)
-                queue.find_min(self._log.start)
-            self._index.drop_before(self._log.start)
+            for queue in list(self._queues):
+                if self._queues.table.get((queue.topic, queue.queue_id)) is queue:
+                    queue.drop_before(self._log.start)
+                    queue.find_min(self._log.start)
+                yield
+            self._index.let_go_before(self._log.start)
         except OSError as error:
             raise _cannot("delete old messages of", self.settings.root, error) from error
 

@@ -4,18 +4,18 @@ Owns: a pull's batch and its status; finding messages by place, by time and by k
 Must not know: who asks; filters beyond the two questions that it asks them.
 """
 
-import contextlib
 import struct
 from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from typing import Final, NamedTuple
 
 from cosmodrome.protocol.messages.record import MAGIC_V1, MAGIC_V2, MIN_RECORD_BYTES
 from cosmodrome.protocol.messages.sys_flag import BORN_HOST_V6
+from cosmodrome.store.cold import FilePart, NotInMemoryError, read_record, reading
 from cosmodrome.store.commit_log import CommitLog
 from cosmodrome.store.consume_queue import HOLE_SIZE, UNIT, ConsumeQueue, Unit
 from cosmodrome.store.consume_queues import ConsumeQueues
-from cosmodrome.store.files import StoreFile
 from cosmodrome.store.index import Index
 from cosmodrome.store.readable import ReadableEnds
 
@@ -28,7 +28,7 @@ _SCAN_UNITS: Final = 800
 RECENT_BYTES: Final = 16 * 1024 * 1024
 RECENT_UNITS: Final = 50_000
 _NEAR_BYTES: Final = 16 * 1024
-_FETCH_BYTES: Final = 256 * 1024
+_JOINED_BYTES: Final = 256 * 1024
 
 
 class ReadStatus(StrEnum):
@@ -45,26 +45,10 @@ class ReadStatus(StrEnum):
     OFFSET_TOO_SMALL = "OFFSET_TOO_SMALL"
 
 
-class NotInMemoryError(Exception):
-    """What is to be read is old, and has to come from the disk. `fetch` reads it, in another thread; then ask again."""
-
-    def __init__(self, parts: list[tuple[StoreFile, int, int]]) -> None:
-        """Take the parts of files, each with place and length."""
-        super().__init__(f"{len(parts)} parts are not in memory")
-        self._parts = parts
-
-    def fetch(self) -> None:
-        """Read. Trouble is for who reads afterwards to meet; a file that is closed meanwhile is not read."""
-        for file, offset, length in self._parts:
-            for at in range(offset, offset + length, _FETCH_BYTES):
-                with contextlib.suppress(OSError):
-                    file.read(at, min(_FETCH_BYTES, offset + length - at))
-
-
 class ReadLimits(NamedTuple):
     """How much one read gives; at least one message that matches is given whatever its size.
 
-    With `is_patient` a read waits for the disk; else it raises NotInMemoryError when it would have to.
+    With `is_patient` a read waits for the disk if reads may; else it raises NotInMemoryError when it would have to.
     """
 
     messages: int = 32
@@ -96,12 +80,15 @@ class Reader:
     """Reads a store. Every method may raise OSError when the disk fails.
 
     Attributes:
+        may_wait: Whether reads wait for the disk. While it is unset, every method that reads messages, units or keys raises
+            NotInMemoryError when it would have to, and has changed nothing; offsets of queues are always in memory.
         recent_bytes: So much at the end of the log counts as being in memory, unasked.
         recent_units: So many at the end of a queue likewise.
     """
 
     def __init__(self, log: CommitLog, queues: ConsumeQueues, index: Index, readable: ReadableEnds) -> None:
         """Read these, of queues as far as they may be read."""
+        self.may_wait = True
         self.recent_bytes = RECENT_BYTES
         self.recent_units = RECENT_UNITS
         self._readable = readable
@@ -144,7 +131,7 @@ class Reader:
             is_wanted: Asked with each record; None takes all.
 
         Raises:
-            NotInMemoryError: The limits are not patient, and it would have to wait.
+            NotInMemoryError: The limits are not patient, or reads may not wait, and it would have to.
         """
         found = self._queues.table.get(queue)
         if found is None:
@@ -163,19 +150,19 @@ class Reader:
         is_tag_wanted: Callable[[int], bool] | None,
         is_wanted: Callable[[memoryview], bool] | None,
     ) -> ReadResult:
-        max_offset = self._readable.end_of(queue)
+        max_offset, is_patient = self._readable.end_of(queue), limits.is_patient and self.may_wait
         batch = _Batch(limits, is_tag_wanted, is_wanted, offset)
         end = min(offset + limits.units, max_offset, queue.next_file(offset))
         # Without a filter nearly every unit is a message that is given.
         step = limits.units if is_tag_wanted is not None or is_wanted is not None else max(limits.messages, 1)
         while not batch.is_full and batch.next_offset < end:
             count = min(step, end - batch.next_offset)
-            if not limits.is_patient:
+            if not is_patient:
                 self._check_units(queue, batch.next_offset, count)
             data = queue.unit_bytes(batch.next_offset, count)
             if not data:
                 break
-            if not limits.is_patient:
+            if not is_patient:
                 self._check_records(data, limits)
             batch.take(self._log, data)
         if batch.next_offset == offset:
@@ -188,7 +175,7 @@ class Reader:
             return
         cold = queue.cold_part(offset, count)
         if cold is not None:
-            raise NotInMemoryError([cold])
+            raise NotInMemoryError(reading([cold]))
 
     def _check_records(self, data: bytes, limits: ReadLimits) -> None:
         """Look whether the records of some units are in memory, as far as a read may come; recent ones are."""
@@ -200,10 +187,24 @@ class Reader:
         ]
         cold = [part for place in joined(places) if (part := self._log.cold_part(*place)) is not None]
         if cold:
-            raise NotInMemoryError(cold)
+            raise NotInMemoryError(reading(cold))
+
+    def _check_head(self, position: int) -> None:
+        """Look whether a record's head is in memory, of which only its place is known."""
+        cold = self._cold_record(position, MIN_RECORD_BYTES)
+        if cold is not None:
+            raise NotInMemoryError(partial(read_record, cold))
+
+    def _cold_record(self, position: int, size: int) -> FilePart | None:
+        if self.may_wait or position >= self._log.end - self.recent_bytes:
+            return None
+        return self._log.cold_part(position, size)
 
     def _record_of(self, unit: Unit) -> memoryview | None:
-        view = None if unit.is_hole else self._log.view(unit.log_offset, unit.size)
+        if unit.is_hole:
+            return None
+        self._check_head(unit.log_offset)
+        view = self._log.view(unit.log_offset, unit.size)
         if view is None or len(view) < MIN_RECORD_BYTES:
             return None
         size, magic, position, _ = _START.unpack_from(view)
@@ -213,7 +214,11 @@ class Reader:
         """Give where a message of a queue is; None when there is none."""
         queue = self._queues.table.get((topic, queue_id))
         is_there = queue is not None and offset < self._readable.end_of(queue)
-        unit = queue.unit(offset) if queue is not None and is_there else None
+        if queue is None or not is_there:
+            return None
+        if not self.may_wait:
+            self._check_units(queue, offset, 1)
+        unit = queue.unit(offset)
         return None if unit is None or unit.is_hole else unit
 
     def record_at(self, position: int) -> memoryview | None:
@@ -221,8 +226,14 @@ class Reader:
         head = self._log.view(position, MIN_RECORD_BYTES) if position >= self._log.start else None
         if head is None:
             return None
+        self._check_head(position)
         size, magic, place, _ = _START.unpack_from(head)
-        return self._record_of(Unit(position, size, 0)) if place == position and magic in _MAGICS else None
+        if place != position or magic not in _MAGICS:
+            return None
+        cold = self._cold_record(position, size)
+        if cold is not None:
+            raise NotInMemoryError(reading([cold]))
+        return self._record_of(Unit(position, size, 0))
 
     def store_time_ms(self, topic: str, queue_id: int, offset: int) -> int | None:
         """Give the store time of a message of a queue; None when there is none."""
@@ -254,7 +265,7 @@ class Reader:
 
         A tag is the key `T#<tag>` where tags are indexed.
         """
-        places = self._index.find(topic, key, limit, begin_ms, end_ms)
+        places = self._index.find(topic, key, limit, (begin_ms, end_ms), may_wait=self.may_wait)
         found = map(self.record_at, places)
         return [view for view in found if view is not None]
 
@@ -347,7 +358,7 @@ def joined(places: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Join places (offset and length, ascending) that are so near to each other that one call for both costs less."""
     found: list[tuple[int, int]] = []
     for offset, length in places:
-        if found and 0 <= offset - sum(found[-1]) <= _NEAR_BYTES and offset + length - found[-1][0] <= _FETCH_BYTES:
+        if found and 0 <= offset - sum(found[-1]) <= _NEAR_BYTES and offset + length - found[-1][0] <= _JOINED_BYTES:
             found[-1] = (found[-1][0], offset + length - found[-1][0])
         else:
             found.append((offset, length))

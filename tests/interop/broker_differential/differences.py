@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from tests.interop.broker_differential.generator import RELAYED_GROUP
 from tests.interop.broker_differential.history import Request
 from tests.interop.broker_differential.reading import Seen
 
@@ -80,7 +81,15 @@ def _is_less_progress_shown(step: Request, theirs: Seen, ours: Seen) -> bool:
 
 def _is_pull_remembered(step: Request, theirs: Seen, ours: Seen) -> bool:
     is_told = isinstance(theirs.body, dict) and "subscriptionData" in theirs.body
-    return step.code == 345 and is_told and isinstance(ours.body, dict) and "subscriptionData" not in ours.body
+    return step.code in (321, 345) and is_told and isinstance(ours.body, dict) and "subscriptionData" not in ours.body
+
+
+def _is_group_made(step: Request, theirs: Seen, ours: Seen) -> bool:
+    """The group that only requests to pass on to a member have named: see the generator."""
+    if step.code != 201 or theirs.code != ours.code or not isinstance(theirs.body, dict):
+        return False
+    groups = {name: each for name, each in theirs.body["subscriptionGroupTable"].items() if name != RELAYED_GROUP}
+    return bool(theirs.body | {"subscriptionGroupTable": groups} == ours.body)
 
 
 def _is_accident(step: Request, theirs: Seen, ours: Seen) -> bool:
@@ -126,6 +135,7 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
         "broker-pulls-are-no-subscriptions": Rule(frozenset({"body"}), _is_pull_remembered),
         "broker-missing-fields-are-named": Rule(_ALL, _is_field_missed),
         "broker-reads-make-no-queue": Rule(_ALL, _is_queue_made),
+        "broker-relays-make-nothing": Rule(frozenset({"body"}), _is_group_made),
         "broker-system-topics": Rule(frozenset({"body"}), _is_list_shorter),
         "broker-readable-errors": Rule(frozenset({"remark", "ext"}), _is_java_text),
     }

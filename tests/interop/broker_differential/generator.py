@@ -17,6 +17,7 @@ from tests.support.faulty_broker.records import encode_batch
 BORN: Final = "1700000000000"
 EVER: Final = str(1 << 62)
 TOPICS: Final = ("t1~", "t2~", "t3~", "unmade~")
+RELAYED_GROUP: Final = "direct~"
 GROUPS: Final = ("g1~", "g2~", "g3~")
 CONNECTIONS: Final = ("a", "a", "a", "b", "c")
 CLIENT_IDS: Final = MappingProxyType({"a": "c1~", "b": "c2~", "c": "c1~"})
@@ -436,7 +437,7 @@ def _other(writer: _Writer) -> Step:
     code = writer.one(46, 305, 27, 29_999, 40, 39, 220, 326, 307, 309)
     ext = {
         307: {"consumerGroup": writer.group(), "clientId": "c1~", "jstackEnable": "false"},
-        309: {"consumerGroup": "direct~", "clientId": "nobody~", "msgId": "x", "brokerName": "broker-diff"},
+        309: {"consumerGroup": RELAYED_GROUP, "clientId": "nobody~", "msgId": "x", "brokerName": "broker-diff"},
     }.get(code, {})
     if code == 46:
         data = {

@@ -13,8 +13,9 @@ from typing import Final
 from tests.interop.broker_differential.differences import explained
 from tests.interop.broker_differential.history import Close, History, Request
 from tests.interop.broker_differential.reading import Seen, differing
-from tests.interop.broker_differential.shrinking import shrink
+from tests.interop.broker_differential.shrinking import smaller
 from tests.interop.broker_differential.side import Side
+from tests.interop.shrinking import shrink
 from tests.support.wire import Answer
 
 Falsify = Callable[[Request, Answer], Answer]
@@ -25,6 +26,7 @@ READS: Final = frozenset(
 LOOKS: Final = 12
 BETWEEN_LOOKS_S: Final = 0.05
 MOST_REPORTED: Final = 3
+SHRINK_S: Final = 20.0
 _LONG_RUN: Final = re.compile(r"(\w)\1{40,}")
 
 
@@ -98,7 +100,7 @@ def differences_in(player: Player, histories: Iterable[History], most: int = MOS
     for history in histories:
         mismatch = player.play(history)
         if mismatch is not None:
-            mismatches.append(shrink(history, player.play) or mismatch)
+            mismatches.append(shrink(history, smaller, player.play, SHRINK_S) or mismatch)
         if len(mismatches) == most:
             break
     return mismatches

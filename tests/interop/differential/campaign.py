@@ -12,9 +12,10 @@ from tests.interop.differential.differences import listed_names
 from tests.interop.differential.generator import generate
 from tests.interop.differential.history import History, Request
 from tests.interop.differential.player import Mismatch, Player
-from tests.interop.differential.shrinking import shrink
+from tests.interop.differential.shrinking import smaller
 from tests.interop.differential.side import Side
 from tests.interop.rig.ports import free_port
+from tests.interop.shrinking import shrink
 from tests.support.wire import Answer
 
 MOST_REPORTED = 3
@@ -54,7 +55,7 @@ def differences_in(player: Player, histories: Iterable[History]) -> list[Mismatc
     for history in histories:
         mismatch = player.play(history)
         if mismatch is not None:
-            mismatches.append(shrink(history, player.play_briskly) or mismatch)
+            mismatches.append(shrink(history, smaller, player.play_briskly) or mismatch)
         if len(mismatches) == MOST_REPORTED:
             break
     return mismatches

@@ -1,54 +1,27 @@
-"""Make a failing history small.
+"""What makes a history of a NameServer's peers smaller.
 
-Hypothesis would draw and shrink the steps one choice at a time; here an attempt costs a play on two
-servers, and dropping whole steps is what makes a history readable.
-
-Owns: which smaller histories are tried, and how long.
-Must not know: what failing means.
+Owns: the simplifications of a history, its setting and its steps.
+Must not know: how the smallest one is looked for (tests/interop/shrinking.py).
 """
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Final
 
 from tests.interop.differential.history import History, Request, Step
-
-Failure = TypeVar("Failure")
+from tests.interop.shrinking import fewer_steps, simpler_steps
 
 NEEDED: Final = frozenset({"brokerName", "brokerAddr", "clusterName", "haServerAddr", "brokerId", "compressed"})
-SHRINK_S: Final = 60.0
 
 
-def shrink(history: History, play: Callable[[History], Failure | None], within_s: float = SHRINK_S) -> Failure | None:
-    """Return the failure of the smallest history found that still fails, None if none failed again."""
-    deadline = time.monotonic() + within_s
-    best: Failure | None = None
-    is_smaller = True
-    while is_smaller and time.monotonic() < deadline:
-        is_smaller = False
-        for candidate in _smaller(history):
-            failure = play(candidate)
-            if failure is not None:
-                history, best, is_smaller = candidate, failure, True
-                break
-            if time.monotonic() > deadline:
-                break
-    return best
-
-
-def _smaller(history: History) -> Iterator[History]:
-    steps = history.steps
-    size = len(steps) // 2
-    while size:
-        for at in range(len(steps) - size, -1, -size):
-            yield replace(history, steps=steps[:at] + steps[at + size :])
-        size //= 2
+def smaller(history: History) -> Iterator[History]:
+    """Give the histories that are one simplification away."""
+    for steps in fewer_steps(history.steps):
+        yield replace(history, steps=steps)
     for at in range(len(history.setting)):
         yield replace(history, setting=history.setting[:at] + history.setting[at + 1 :])
-    for at, step in enumerate(steps):
-        for simpler in _simpler(step):
-            yield replace(history, steps=(*steps[:at], simpler, *steps[at + 1 :]))
+    for steps in simpler_steps(history.steps, _simpler):
+        yield replace(history, steps=steps)
 
 
 def _simpler(step: Step) -> Iterator[Step]:

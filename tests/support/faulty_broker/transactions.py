@@ -64,7 +64,7 @@ class Transactions:
             topic=named["REAL_TOPIC"],
             queue_id=int(named["REAL_QID"]),
             sys_flag=found.sys_flag | COMMITTED,
-            prepared_offset=found.queue_offset,
+            prepared_offset=found.offset,
         )
         self._sends.keep(real.with_properties(REAL_TOPIC=None, REAL_QID=None) if self._release.is_5 else real)
         return Reply(0)

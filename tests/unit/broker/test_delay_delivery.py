@@ -17,6 +17,7 @@ from cosmodrome.broker.messages import delayed
 from cosmodrome.broker.turn import Turn
 from cosmodrome.errors import StorageError
 from cosmodrome.protocol.bodies.offsets import DelayOffsetTable
+from cosmodrome.store.cold import NotInMemoryError
 
 
 class Levels:
@@ -96,3 +97,23 @@ def test_b023_a_kill_repeats_what_was_delivered_since_the_last_save_only(saves_a
     counts = Counter(after.delivered)
     assert set(counts) == set(range(1500))
     assert {number for number, count in counts.items() if count > 1} == set(range(saved, 1000))
+
+
+def test_one_on_disk_only_waits_with_what_is_behind_it_and_no_longer() -> None:
+    """What is before it is delivered, and nothing twice."""
+    disk = SimulatedDisk()
+    levels = Levels(disk)
+    levels.send(3)
+    reader = levels.store.reader
+    reader.recent_bytes = reader.recent_units = 0
+    levels.now_ms += 1500
+    asked = iter(range(10_000))
+    disk.is_cold = lambda path: "commitlog" in path.parts and next(asked) >= 3
+    reader.may_wait = False
+    with pytest.raises(NotInMemoryError) as cold:
+        levels.turn()
+    cold.value.fetch()
+    disk.is_cold = lambda _: False
+    levels.turn()
+    reader.may_wait = True
+    assert levels.delivered == [0, 1, 2]

@@ -250,7 +250,7 @@ async def test_names_kinds_and_labels_are_those_of_apaches_broker() -> None:
 
 
 async def test_every_metric_is_documented() -> None:
-    text = (ROOT / "docs/monitoring.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
     async with Broker(http="127.0.0.1:0") as broker:
         found = [f"{each.name}{'_total' * (each.kind is Kind.COUNTER)}" for each in await families(broker)]
 

@@ -9,7 +9,7 @@ from tests.support.broker_plane import BrokerPlane, broker_plane
 from tests.support.popping import Popper
 
 from cosmodrome.broker.metrics import lag as lag_module
-from cosmodrome.store.reading import NotInMemoryError
+from cosmodrome.store.cold import NotInMemoryError
 
 OF_T = "{consumer_group=g,is_retry=false,is_system=false,topic=T}"
 

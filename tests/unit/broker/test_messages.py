@@ -77,7 +77,7 @@ def test_a_half_message_loses_its_delay_and_comes_back_committed() -> None:
     assert named["__transactionId__"] == "U"
     real = committed(record("RMQ_SYS_TRANS_HALF_TOPIC", **named))
     assert real is not None
-    assert (real.topic, real.queue_id, real.sys_flag, real.prepared_transaction_offset) == ("T", 3, 9, 7)
+    assert (real.topic, real.queue_id, real.sys_flag, real.prepared_transaction_offset) == ("T", 3, 9, 500)
     assert properties_of(real).keys() == {"TRAN_MSG", "PGROUP", "UNIQ_KEY", "__transactionId__"}
 
 

@@ -556,23 +556,46 @@ def test_a_file_that_was_let_go_is_out_of_sight_before_it_is_removed(store: Mess
     bodies = filled(store, 200)
     paths = disk.paths(ROOT / "commitlog")
     assert store.detach_first_segment()
-    store.drop_what_points_nowhere()
+    for _ in store.dropping_what_points_nowhere():
+        continue
     least = store.reader.min_offset("T", 0)
 
     assert bodies_of(store) == bodies[least:]
     assert disk.paths(ROOT / "commitlog") == paths
-    assert store.detached == (0,)
+    assert store.detached[0] == paths[0]
     disk.fails = lambda kind, _: errno.EBUSY if kind == "remove" else None
     with pytest.raises(StorageError):
-        store.remove_detached(0)
-    assert store.detached == (0,), "somebody tries again"
+        store.remove_detached(paths[0])
+    assert store.detached[0] == paths[0], "somebody tries again"
     disk.fails = lambda _, __: None
     again = opened(disk.after_kill())
     assert again.start == 0, "a start finds it again"
     assert bodies_of(again)[-len(bodies[least:]) :] == bodies[least:]
-    store.remove_detached(0)
-    store.removed(0)
+    for path in store.detached:
+        store.remove_detached(path)
+        store.removed(path)
     assert disk.paths(ROOT / "commitlog") == paths[1:]
+
+
+def test_index_files_of_what_is_gone_are_let_go_and_removed_by_whoever_has_time(
+    store: MessageStore, disk: SimulatedDisk
+) -> None:
+    filled(store, 200)
+    store.checkpoint()
+    paths = disk.paths(ROOT / "index")
+    while store.detach_first_segment():
+        for _ in store.dropping_what_points_nowhere():
+            continue
+    left = [path for path in store.detached if path.parent == ROOT / "index"]
+    assert left
+    assert left == paths[: len(left)]
+    assert disk.paths(ROOT / "index") == paths
+    assert found_by_key(store, b"0") == []
+    for path in store.detached:
+        store.remove_detached(path)
+        store.removed(path)
+    assert disk.paths(ROOT / "index") == paths[len(left) :]
+    assert not store.detached
 
 
 def test_the_rules_of_deleting() -> None:

@@ -84,9 +84,8 @@ def _tables(native: Native, seen: Seen) -> Iterator[Family]:
     yield native.one("rocketmq_broker_permission", meaning, config.broker_permission)
     yield native.one("rocketmq_topic_number", "topics", len(state.topics))
     yield native.one("rocketmq_consumer_group_number", "consumer groups", len(state.groups))
-    waiting = {"pull": seen.cold_reads()}
-    watermark = [((name,), float(count)) for name, count in waiting.items()]
-    meaning = "requests that wait for a thread: pulls of what is not in memory; nothing else waits for one"
+    watermark = [((name,), float(count)) for name, count in {"pull": 0, **seen.cold_reads}.items()]
+    meaning = "what waits for a thread: requests and deliveries of messages that are not in memory; nothing else waits for one"
     yield native.few("rocketmq_processor_watermark", Kind.GAUGE, meaning, ("processor",), watermark)
     name, meaning = "rocketmq_pop_checkpoint_buffer_size", "pops of which something is not acknowledged"
     yield native.one(name, meaning, len(state.pop.in_flight))
@@ -113,7 +112,13 @@ def _requests(native: Native, seen: Seen) -> Iterator[Family]:
         for response, count in sorted(each.responses.items())
     ]
     codes = ("request_code", "response_code")
-    yield native.few("rocketmq_broker_requests", Kind.COUNTER, "requests answered, as above", codes, answered)
+    yield native.few(
+        "rocketmq_broker_requests",
+        Kind.COUNTER,
+        "requests answered; those of rocketmq_rpc_latency_milliseconds",
+        codes,
+        answered,
+    )
 
 
 def _connections(native: Native, seen: Seen) -> Iterator[Family]:
@@ -150,14 +155,14 @@ async def _messages(native: Native, seen: Seen) -> AsyncIterator[Family]:
     counter = Kind.COUNTER
     name, meaning = "rocketmq_messages_in", "messages that were stored"
     yield await native.many(name, counter, meaning, _ARRIVED, ((key, count) for key, _, count in arrived))
-    name, meaning = "rocketmq_throughput_in", "bytes of them in the log"
+    name, meaning = "rocketmq_throughput_in", "bytes of stored messages in the log"
     yield await native.many(name, counter, meaning, _ARRIVED, ((key, each.size) for key, each, _ in arrived))
-    name, meaning = "rocketmq_message_size", "bytes of each in the log"
+    name, meaning = "rocketmq_message_size", "sizes of stored messages in the log, in bytes"
     sizes = ((key, Histogram(BOUNDS_BYTES, tuple(each.counts), each.size)) for key, each, _ in arrived)
     yield await native.many(name, Kind.HISTOGRAM, meaning, _ARRIVED, sizes)
     for name, kept, meaning in (
         ("rocketmq_messages_out", GROUP_GET_NUMS, "messages that were given to a group"),
-        ("rocketmq_throughput_out", GROUP_GET_SIZE, "bytes of them in the log"),
+        ("rocketmq_throughput_out", GROUP_GET_SIZE, "bytes of messages that were given to a group"),
         ("rocketmq_send_to_dlq_messages", DLQ_PUT_NUMS, "messages that a group has given up"),
         ("rocketmq_broker_lost_messages", GROUP_LOST_NUMS, "messages that were deleted before a group had read them"),
     ):
@@ -193,10 +198,10 @@ async def _lags(native: Native, seen: Seen, watch: LagWatch) -> list[Family]:
         await native.many(name, Kind.GAUGE, meaning, _LAG, ((key, float(getattr(each, field))) for key, each in lags))
         for name, field, meaning in (
             ("rocketmq_consumer_lag_messages", "lag", "messages that a group has not acknowledged"),
-            ("rocketmq_consumer_lag_latency_milliseconds", "lag_ms", "how long ago the oldest of them was stored"),
-            ("rocketmq_consumer_inflight_messages", "inflight", "those of them that the group was given"),
-            ("rocketmq_consumer_queueing_latency_milliseconds", "queueing_ms", "how long ago the oldest of the others was stored"),
-            ("rocketmq_consumer_ready_messages", "ready", "those that it was not given yet"),
+            ("rocketmq_consumer_lag_latency_milliseconds", "lag_ms", "how long ago the oldest message that a group has not acknowledged was stored"),
+            ("rocketmq_consumer_inflight_messages", "inflight", "messages that a group was given and has not acknowledged"),
+            ("rocketmq_consumer_queueing_latency_milliseconds", "queueing_ms", "how long ago the oldest message that a group was not given yet was stored"),
+            ("rocketmq_consumer_ready_messages", "ready", "messages that a group was not given yet"),
         )
     ]  # fmt: skip
 

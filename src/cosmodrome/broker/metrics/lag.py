@@ -16,7 +16,8 @@ from typing import Final, NamedTuple
 from cosmodrome.broker.clock import Clock
 from cosmodrome.broker.state import BrokerState
 from cosmodrome.protocol.messages.checks import RETRY_PREFIX
-from cosmodrome.store.reading import NotInMemoryError, Reader, ReadLimits
+from cosmodrome.store.cold import NotInMemoryError
+from cosmodrome.store.reading import Reader, ReadLimits
 
 FRESH_S: Final = 5.0
 """So long what was found is told again."""

@@ -28,6 +28,7 @@ from cosmodrome.protocol.pop_info import (
     encode_receipt_handle,
     encode_start_offsets,
 )
+from cosmodrome.store.cold import NotInMemoryError
 from cosmodrome.store.reading import Reader, ReadLimits, ReadResult, ReadStatus
 
 SCAN_UNITS: Final = 4000
@@ -125,11 +126,21 @@ class Taking:
         self.retry_first_percent = 20
 
     def take(self, ask: PopAsk) -> Taken:
-        """Take what there is, at most what is asked for; nothing where there is nothing, or others have it."""
+        """Take what there is, at most what is asked for; nothing where there is nothing, or others have it.
+
+        Raises:
+            NotInMemoryError: Reads may not wait, the first message is on disk only, and nothing was taken. What does
+                not match, or is gone, may be passed over by then.
+        """
         taken = Taken(self._clock.wall_ms())
         turn = self._random(100)
         for topic, flag, queue_id in self._queues(ask, turn):
-            self._take_of(ask, (topic, flag, queue_id), taken)
+            try:
+                self._take_of(ask, (topic, flag, queue_id), taken)
+            except NotInMemoryError:
+                if not taken.queues:
+                    raise
+                break
         return taken
 
     def has_message(self, ask: PopAsk) -> bool:

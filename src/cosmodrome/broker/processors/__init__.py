@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from cosmodrome.broker.processors.assignments import AssignmentProcessor
@@ -187,3 +188,18 @@ NOT_ON_FAST_PORT: Final = frozenset(
     }
 )
 """What is answered on the main port only. Slaves ask for some tables on the fast one only."""
+
+READS_MESSAGES: Final = MappingProxyType(
+    {
+        BrokerRequestCode.PULL_MESSAGE: "pull",
+        BrokerRequestCode.LITE_PULL_MESSAGE: "litePull",
+        BrokerRequestCode.POP_MESSAGE: "pop",
+        BrokerRequestCode.QUERY_MESSAGE: "query",
+        BrokerRequestCode.VIEW_MESSAGE_BY_ID: "query",
+        BrokerRequestCode.QUERY_CONSUME_QUEUE: "query",
+        BrokerRequestCode.SEARCH_OFFSET_BY_TIMESTAMP: "offset",
+        BrokerRequestCode.GET_EARLIEST_MSG_STORETIME: "offset",
+        BrokerRequestCode.CONSUMER_SEND_MSG_BACK: "sendBack",
+    }
+)
+"""What looks for messages that may be on disk only, and may be asked again when it found one that is; with a word for it."""

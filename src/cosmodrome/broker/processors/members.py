@@ -69,10 +69,17 @@ class MemberProcessor:
                 return True
             return False
         if config.retry_queue_nums > 0:
-            self._topics.ensure(retry_topic(group), config.retry_queue_nums, self._clock.wall_ms())
+            self._retry_topic(data, config.retry_queue_nums)
         is_notifying = self.is_notifying and config.notify_consumer_ids_changed_enable
         self.notify(self._members.consumer_seen(data, client, is_notifying=is_notifying))
         return True
+
+    def _retry_topic(self, data: ConsumerData, queues: int) -> None:
+        """See that there is one. It is marked as the last heartbeat says: whether an ordered topic is subscribed to."""
+        is_ordered = any(self._topics.is_ordered(each.topic) for each in data.subscription_data_set)
+        self._topics.ensure_marked(
+            retry_topic(data.group_name), queues, self._clock.wall_ms(), is_ordered=is_ordered, is_unit=data.unit_mode
+        )
 
     def unregister_client(self, request: RemotingCommand, peer: Peer) -> RemotingCommand:
         """35."""

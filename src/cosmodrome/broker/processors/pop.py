@@ -5,15 +5,13 @@ Must not know: how check points are stored; the event loop.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from cosmodrome.broker.clock import Clock
-from cosmodrome.broker.config import BrokerConfig
 from cosmodrome.broker.filters.subscriptions import EVERYTHING, Wanted, wanted_by
 from cosmodrome.broker.groups import Groups
-from cosmodrome.broker.outbox import Outbox
+from cosmodrome.broker.holding import HoldingProcessor
 from cosmodrome.broker.pop.handing_out import HandingOut
 from cosmodrome.broker.pop.receipts import LONGEST_INVISIBLE_MS
 from cosmodrome.broker.pop.taking import PopAsk, Taken, Taking
@@ -55,22 +53,8 @@ class PopParts:
     handing_out: HandingOut
 
 
-class PopProcessor:
-    """Hands messages out one by one. `is_writable` says of a connection whether its peer takes them now."""
-
-    def __init__(
-        self, config: BrokerConfig, clock: Clock, parts: PopParts, outbox: Outbox, is_writable: Callable[[int], bool]
-    ) -> None:
-        """Use these parts."""
-        self._config = config
-        self._clock = clock
-        self._parts = parts
-        self._outbox = outbox
-        self._is_writable = is_writable
-
-    def configure(self, config: BrokerConfig) -> None:
-        """Use other settings from now on."""
-        self._config = config
+class PopProcessor(HoldingProcessor[PopParts]):
+    """Hands messages out one by one."""
 
     def pop_message(self, request: RemotingCommand, peer: Peer) -> RemotingCommand:
         """200050: messages of a queue or of any, now or when some come."""

@@ -4,19 +4,16 @@ Owns: what is refused and with which words; the answer to what was read; which p
 Must not know: how messages are stored; the event loop.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from cosmodrome.broker.clock import Clock
-from cosmodrome.broker.cold_reads import ColdReads
-from cosmodrome.broker.config import BrokerConfig
 from cosmodrome.broker.filters.subscriptions import Wanted, wanted_by
 from cosmodrome.broker.groups import Groups
+from cosmodrome.broker.holding import HoldingProcessor
 from cosmodrome.broker.long_polls import HeldPull, LongPolls, QueueKey
 from cosmodrome.broker.members import Members
 from cosmodrome.broker.offsets import Offsets
-from cosmodrome.broker.outbox import Outbox
 from cosmodrome.broker.refusals import FAQ, bad_queue_for_pull, no_group_for_pull, no_topic_for_pull, refused
 from cosmodrome.broker.slow_readers import SlowReaders
 from cosmodrome.broker.statistics import BROKER_GET_NUMS, GROUP_GET_NUMS, GROUP_GET_SIZE, Statistics
@@ -63,7 +60,6 @@ class PullParts:
     polls: LongPolls
     reader: Reader
     statistics: Statistics
-    cold: ColdReads
     slow_readers: SlowReaders
 
 
@@ -76,22 +72,8 @@ class _Asked(NamedTuple):
     wanted: Wanted
 
 
-class PullProcessor:
-    """Hands messages out. `is_writable` says of a connection whether its peer takes them now."""
-
-    def __init__(
-        self, config: BrokerConfig, clock: Clock, parts: PullParts, outbox: Outbox, is_writable: Callable[[int], bool]
-    ) -> None:
-        """Use these parts."""
-        self._config = config
-        self._clock = clock
-        self._parts = parts
-        self._outbox = outbox
-        self._is_writable = is_writable
-
-    def configure(self, config: BrokerConfig) -> None:
-        """Use other settings from now on."""
-        self._config = config
+class PullProcessor(HoldingProcessor[PullParts]):
+    """Hands messages out."""
 
     def pull_message(self, request: RemotingCommand, peer: Peer) -> RemotingCommand:
         """11 and 361: messages of a queue, now or when some come."""
@@ -104,13 +86,12 @@ class PullProcessor:
         moved = parts.offsets.take_reset(topic, group, queue_id)
         if moved is not None:
             return self._reset_answer(request, (topic, queue_id), moved)
-        limits = self._limits(header.max_msg_nums or 0)._replace(is_patient=parts.cold.is_retry)
+        limits = self._limits(header.max_msg_nums or 0)
         began_ms = self._clock.steady_ms()
         result = self._parts.reader.read((topic, queue_id), offset, limits, *asked.wanted)
         parts.statistics.times.got(self._clock.steady_ms() - began_ms)
         parts.offsets.note_pull(topic, group, queue_id, result.next_offset)
         if _code_of(result, offset) == ResponseCode.PULL_NOT_FOUND and flags & PULL_SUSPEND:
-            limits = limits._replace(is_patient=True)  # what it waits for is new
             hold_ms = header.suspend_timeout_millis or 0
             if not self._config.long_polling_enable:
                 hold_ms = self._config.short_polling_time_mills

@@ -72,7 +72,7 @@ class QueryProcessor:
         require(header, "topic", "queue_id", "index", "count")
         topic, queue_id, first = header.topic or "", header.queue_id or 0, header.index or 0
         low, high = self._reader.min_offset(topic, queue_id), self._reader.max_offset(topic, queue_id)
-        if queue_id not in self._reader.queues().get(topic, ()):
+        if not high:  # none, or one that never had a message
             raise refused(ResponseCode.SYSTEM_ERROR, f"{queue_id}@{topic} is not exist!")
         if not low <= first < high:
             remark = f"Index {first} of {queue_id}@{topic} is not exist!"

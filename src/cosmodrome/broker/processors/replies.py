@@ -75,11 +75,12 @@ class ReplyProcessor:
         topic = header.topic or ""
         if topic not in self._parts.topics:
             raise no_topic_for_send(topic)
-        message = NewMessage(
+        sent = NewMessage(
             topic, max(header.queue_id or 0, 0), request.body, properties_bytes(header.properties or ""),
             header.born_timestamp or 0, self._parts.born_host(peer.address), header.sys_flag or 0, header.flag or 0,
             header.reconsume_times or 0,
         )  # fmt: skip
+        message = with_properties(sent, self._parts.own.answer_fields)
         if not self.is_storing:
             self._push(_Reply(request, peer, header, message, None))
             return LATER
@@ -114,7 +115,6 @@ class ReplyProcessor:
 
     def _pushed(self, reply: _Reply) -> RemotingCommand:
         header, now_ms = reply.header, self._clock.wall_ms()
-        changes: dict[str, str | None] = {**self._parts.own.answer_fields, PUSH_REPLY_TIME: str(now_ms)}
         fields = ReplyMessageRequestHeader(
             producer_group=header.producer_group,
             topic=header.topic,
@@ -124,7 +124,7 @@ class ReplyProcessor:
             sys_flag=header.sys_flag,
             born_timestamp=header.born_timestamp,
             flag=header.flag,
-            properties=properties_text(with_properties(reply.message, changes).properties),
+            properties=properties_text(with_properties(reply.message, {PUSH_REPLY_TIME: str(now_ms)}).properties),
             reconsume_times=header.reconsume_times,
             unit_mode=header.unit_mode,
             born_host=str(decode_host(reply.message.born_host)),

@@ -224,7 +224,7 @@ class SendProcessor:
         is_ordered = self._parts.locks.is_any_held(group, self._clock.steady_ms())
         if message.reconsume_times <= most and not is_ordered:
             return message
-        dead = self._topics.ensure(dead_letter_topic(group), 1, now_ms)
+        dead = self._topics.ensure_marked(dead_letter_topic(group), 1, now_ms)
         return with_properties(message, {DELAY: "-1"})._replace(topic=dead.topic_name, queue_id=0)
 
     def _complete(self, draft: _Draft, sent_text: str) -> None:

@@ -69,7 +69,7 @@ class SendBackProcessor:
             raise refused(ResponseCode.NO_PERMISSION, remark)
         if group.retry_queue_nums <= 0:
             return response_to(request, ResponseCode.SUCCESS)
-        self._parts.topics.ensure(retry_topic(name), group.retry_queue_nums, self._clock.wall_ms())
+        self._parts.topics.ensure_marked(retry_topic(name), group.retry_queue_nums, self._clock.wall_ms())
         record = self._record(offset)
         most = group.retry_max_times
         if header.max_reconsume_times is not None and request.version >= _COUNTS_IN_HEADER:
@@ -98,9 +98,9 @@ class SendBackProcessor:
     def _again(self, record: StoredMessage, group: str, queues: int, most: int, level: int) -> NewMessage:
         now_ms = self._clock.wall_ms()
         if record.reconsume_times >= most or level < 0:
-            dead = self._parts.topics.ensure(dead_letter_topic(group), 1, now_ms)
+            dead = self._parts.topics.ensure_marked(dead_letter_topic(group), 1, now_ms)
             return failed(record, dead.topic_name, 0, 0)
-        topic = self._parts.topics.ensure(retry_topic(group), queues, now_ms)
+        topic = self._parts.topics.ensure_marked(retry_topic(group), queues, now_ms)
         level = level or _FIRST_LEVEL + record.reconsume_times
         queue_id = random.randrange(queues)  # noqa: S311 -- spreads load
         highest = len(self._config.delays_ms)

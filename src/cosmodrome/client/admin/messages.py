@@ -6,19 +6,20 @@ Must not know: how brokers are found and asked (reach.py).
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
 from cosmodrome.client.addresses import Address
 from cosmodrome.client.admin.answers import Partial, checked
 from cosmodrome.client.admin.offsets import milliseconds
+from cosmodrome.client.admin.pulls import TOOLS_GROUP, Pulled, PullStatus, pulled
 from cosmodrome.client.admin.reach import RELAYED_S, Reach, Target, read_with
+from cosmodrome.client.consumer.filters import Expression
 from cosmodrome.client.message import MessageQueue, MessageView
 from cosmodrome.errors import BrokersFailedError, NotFoundError, RemotingError, UnreadableAnswerError
 from cosmodrome.protocol.bodies.consumer_running_info import ConsumeMessageDirectlyResult
 from cosmodrome.protocol.codes import BrokerRequestCode, ResponseCode
 from cosmodrome.protocol.ext_fields import decode_ext_fields
 from cosmodrome.protocol.headers.offsets import OffsetResponseHeader, SearchOffsetRequestHeader
-from cosmodrome.protocol.headers.pull import PULL_SUBSCRIPTION, PullMessageRequestHeader, PullMessageResponseHeader
 from cosmodrome.protocol.headers.queries import QueryMessageRequestHeader, ViewMessageRequestHeader
 from cosmodrome.protocol.headers.relays import ConsumeMessageDirectlyResultRequestHeader
 from cosmodrome.protocol.json_structs import decode_body
@@ -26,10 +27,9 @@ from cosmodrome.protocol.messages.ids import decode_offset_msg_id
 from cosmodrome.protocol.messages.properties import KEYS, UNIQ_KEY
 from cosmodrome.protocol.messages.record import StoredMessage, decode_records
 
-TOOLS_GROUP: Final = "TOOLS_CONSUMER"
-"""A group that every broker has."""
 LIMIT: Final = 32
 _LAST_MS: Final = 2**63 - 1
+_TAGS: Final = "T"
 _PULL_BATCH: Final = 32
 _NO_MESSAGE: Final = (
     "can not find message",
@@ -52,18 +52,33 @@ class Found(Partial):
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class IndexQuery:
+    """What brokers are asked to look up in their index.
+
+    Attributes:
+        limit: How many messages each broker gives at most.
+        begin_ms: Stored at this time or later.
+        end_ms: Stored at this time or earlier.
+        is_unique: The key is a sender's id.
+        index_type: None: the key is one of KEYS, or an id; "T": it is a tag, which brokers of 5.5 find.
+        last_key: Where an earlier answer of a 5.5 broker with an index in RocksDB ended.
+    """
+
     topic: str
     key: str
-    limit: int
+    limit: int = 2 * LIMIT
     begin_ms: int = 0
     end_ms: int = _LAST_MS
     is_unique: bool = False
+    index_type: Literal["T"] | None = None
+    last_key: str | None = None
 
     def means(self, record: StoredMessage) -> bool:
         """Tell whether it is no other message, found because its key has the same hash."""
         if record.topic != self.topic:
             return False
+        if self.index_type == _TAGS:
+            return record.tag == self.key
         if record.properties.get(UNIQ_KEY) == self.key:
             return True
         return not self.is_unique and self.key in record.properties.get(KEYS, "").split(" ")
@@ -127,7 +142,7 @@ class Messages:
 
     async def by_unique_key(self, topic: str, msg_id: str, *, limit: int = LIMIT) -> Found:
         """Give the messages of a sender's id (`SendResult.msg_id`); one that was sent again is there more than once."""
-        return await self._query(_Question(topic, msg_id, limit, is_unique=True))
+        return await self.by_index(IndexQuery(topic, msg_id, limit, is_unique=True))
 
     async def by_key(
         self,
@@ -145,7 +160,40 @@ class Messages:
         """
         begin_ms = 0 if since is None else milliseconds(since)
         end_ms = _LAST_MS if until is None else milliseconds(until)
-        return await self._query(_Question(topic, key, limit, begin_ms, end_ms))
+        return await self.by_index(IndexQuery(topic, key, limit, begin_ms, end_ms))
+
+    async def by_index(self, query: IndexQuery) -> Found:
+        """Give what the index of each broker of a topic has, without others of the same hash."""
+        header = QueryMessageRequestHeader(
+            topic=query.topic,
+            key=query.key,
+            max_num=query.limit,
+            begin_timestamp=query.begin_ms,
+            end_timestamp=query.end_ms,
+            index_type=query.index_type,
+            last_key=query.last_key,
+            unique_key_query=True if query.is_unique else None,
+        )
+        targets = await self._reach.targets_of_topic(query.topic)
+
+        async def ask(address: str) -> list[StoredMessage]:
+            answer = await self._reach.requests.ask_any(address, BrokerRequestCode.QUERY_MESSAGE, header)
+            if answer.code == ResponseCode.QUERY_NOT_FOUND:
+                return []
+            self._reach.accept(address, answer)
+            return read_with(address, decode_records, answer)
+
+        what = f"messages of {query.topic} with key {query.key} were not found out"
+        answers = checked(what, await self._reach.each(targets, ask))
+        found = [
+            _view(record, name) for name, records in answers.values.items() for record in records
+            if query.means(record)
+        ]  # fmt: skip
+        return Found(
+            messages=tuple(sorted(found, key=lambda each: (each.stored.store_timestamp_ms, each.queue))),
+            may_be_more=any(len(records) >= query.limit for records in answers.values.values()),
+            failures=answers.failures,
+        )
 
     async def at(self, queue: MessageQueue, offset: int) -> MessageView:
         """Give the message at an offset of a queue.
@@ -171,6 +219,23 @@ class Messages:
             found += records
             offset = records[-1].queue_offset + 1
         return tuple(MessageView(record, queue) for record in found[:limit])
+
+    async def pull(
+        self,
+        queue: MessageQueue,
+        offset: int,
+        *,
+        limit: int = LIMIT,
+        expression: Expression = None,
+        group: str = TOOLS_GROUP,
+    ) -> Pulled:
+        """Give what one pull of a queue brings: messages that an expression wants, and where to go on.
+
+        Raises:
+            ValueError: The expression is none.
+        """
+        address = await self._reach.address_of(queue.broker_name, queue.topic)
+        return await pulled(self._reach, address, queue, offset, (limit, expression, group))
 
     async def from_time(self, queue: MessageQueue, moment: datetime, *, limit: int = LIMIT) -> tuple[MessageView, ...]:
         """Give up to so many messages of a queue that were stored at or after a moment.
@@ -208,61 +273,12 @@ class Messages:
         answer = await self._reach.requests.ask(address, code, header, timeout_s=RELAYED_S)
         return read_with(address, lambda body: decode_body(ConsumeMessageDirectlyResult, body), answer)
 
-    async def _query(self, question: _Question) -> Found:
-        header = QueryMessageRequestHeader(
-            topic=question.topic,
-            key=question.key,
-            max_num=question.limit,
-            begin_timestamp=question.begin_ms,
-            end_timestamp=question.end_ms,
-            unique_key_query=True if question.is_unique else None,
-        )
-        targets = await self._reach.targets_of_topic(question.topic)
-
-        async def ask(address: str) -> list[StoredMessage]:
-            answer = await self._reach.requests.ask_any(address, BrokerRequestCode.QUERY_MESSAGE, header)
-            if answer.code == ResponseCode.QUERY_NOT_FOUND:
-                return []
-            self._reach.accept(address, answer)
-            return read_with(address, decode_records, answer)
-
-        what = f"messages of {question.topic} with key {question.key} were not found out"
-        answers = checked(what, await self._reach.each(targets, ask))
-        found = [
-            _view(record, name) for name, records in answers.values.items() for record in records
-            if question.means(record)
-        ]  # fmt: skip
-        return Found(
-            messages=tuple(sorted(found, key=lambda each: (each.stored.store_timestamp_ms, each.queue))),
-            may_be_more=any(len(records) >= question.limit for records in answers.values.values()),
-            failures=answers.failures,
-        )
-
     async def _pull(self, address: str, queue: MessageQueue, offset: int, count: int) -> list[StoredMessage]:
         """Give messages from an offset on; where the queue has moved, from its new beginning."""
-        header = PullMessageRequestHeader(
-            consumer_group=TOOLS_GROUP,
-            topic=queue.topic,
-            queue_id=queue.queue_id,
-            queue_offset=offset,
-            max_msg_nums=count,
-            sys_flag=PULL_SUBSCRIPTION,
-            commit_offset=0,
-            suspend_timeout_millis=0,
-            sub_version=0,
-            subscription="*",
-            expression_type="TAG",
-        )
-        answer = await self._reach.requests.ask_any(address, BrokerRequestCode.PULL_MESSAGE, header)
-        if answer.code in (ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY):
-            return []
-        if answer.code == ResponseCode.PULL_OFFSET_MOVED:
-            first = decode_ext_fields(PullMessageResponseHeader, answer.ext_fields).min_offset
-            if first is None or first <= offset:
-                return []
-            return await self._pull(address, queue, first, count)
-        self._reach.accept(address, answer)
-        return read_with(address, decode_records, answer)
+        found = await pulled(self._reach, address, queue, offset, (count, None, TOOLS_GROUP))
+        if found.status is PullStatus.OFFSET_ILLEGAL and found.min_offset > offset:
+            return await self._pull(address, queue, found.min_offset, count)
+        return [each.stored for each in found.messages]
 
     async def _view(self, address: str, header: ViewMessageRequestHeader) -> StoredMessage | None:
         answer = await self._reach.requests.ask_any(address, BrokerRequestCode.VIEW_MESSAGE_BY_ID, header)

@@ -89,18 +89,20 @@ class Offsets:
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
 
-    async def progress(self, group: str, topic: str | None = None) -> Progress:
-        """Give how far a group is, in one topic or wherever it has offsets.
+    async def progress(self, group: str, topic: str | None = None, *, cluster: str | None = None) -> Progress:
+        """Give how far a group is, in one topic or wherever it has offsets, in a cluster or in all.
 
         Raises:
             NoRouteError: The topic does not exist.
+            ValueError: There is no such cluster.
         """
         header = GetConsumeStatsRequestHeader(consumer_group=group, topic=topic)
 
         async def ask(address: str) -> ConsumeStats:
             return await self._reach.read(address, BrokerRequestCode.GET_CONSUME_STATS, header, ConsumeStats)
 
-        targets = await (self._reach.targets(None, None) if topic is None else self._reach.targets_of_topic(topic))
+        of_topic = self._reach.targets_of_topic
+        targets = await (self._reach.targets(cluster, None) if topic is None else of_topic(topic, cluster))
         answers = checked(f"progress of {group} was not read", await self._reach.each(targets, ask))
         queues = {queue: found for each in answers.values.values() for queue, found in each.offset_table.items()}
         return Progress(
@@ -153,14 +155,16 @@ class Offsets:
         header = SearchOffsetRequestHeader(topic=queue.topic, queue_id=queue.queue_id, timestamp=milliseconds(moment))
         return await self._offset(queue, BrokerRequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
 
-    async def reset(self, group: str, topic: str, moment: Moment) -> Mapping[MessageQueue, int]:
-        """Have a group go on at a moment in all queues of a topic, and give where that is.
+    async def reset(
+        self, group: str, topic: str, moment: Moment, *, cluster: str | None = None
+    ) -> Mapping[MessageQueue, int]:
+        """Have a group go on at a moment in all queues of a topic, in a cluster or in all, and give where that is.
 
         Works with members online and, at brokers before 5.0 by storing offsets only, without.
 
         Raises:
             ValueError: The moment has no time zone.
-            NoRouteError: The topic does not exist.
+            NoRouteError: The topic does not exist, or not in this cluster.
         """
         timestamp_ms = 0 if moment == "first" else _LAST_MS if moment == "last" else milliseconds(moment)
         header = ResetOffsetRequestHeader(
@@ -175,7 +179,7 @@ class Offsets:
                     raise
             return await self._store_all(address, group, topic, timestamp_ms)
 
-        targets = await self._reach.targets_of_topic(topic)
+        targets = await self._reach.targets_of_topic(topic, cluster)
         answers = done(f"{group} was not reset in {topic}", await self._reach.each(targets, ask))
         return dict(sorted(item for each in answers.values.values() for item in each.items()))
 

@@ -7,8 +7,9 @@ Must not know: which queues are whose.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from cosmodrome.client.consumer.assigned_queue import AssignedQueue, OrderlyQueue, QueueParts
 from cosmodrome.client.consumer.offset_store import OffsetStore
@@ -38,8 +39,7 @@ _FOR_EVER: Final = float("inf")
 Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[None]"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandoverParts:
+class HandoverParts(msgspec.Struct, frozen=True, kw_only=True):
     """What taking over and giving back need.
 
     Attributes:

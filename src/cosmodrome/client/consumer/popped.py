@@ -7,7 +7,6 @@ Must not know: how they were popped, how a broker is told.
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import msgspec
@@ -31,8 +30,7 @@ LEFT_MS: Final = 100
 """Until others may have what a member of an orderly group did not begin."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PopParts:
+class PopParts(msgspec.Struct, frozen=True, kw_only=True):
     """What the pops of one consumer share."""
 
     settings: ConsumerSettings

@@ -8,8 +8,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from cosmodrome.client.consumer import backoff
 from cosmodrome.client.consumer.assigned_queue import AssignedQueue
@@ -36,8 +37,7 @@ _OFFSET_RESET: Final = "OFFSET_RESET"
 _MASTER_ID: Final = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullSettings:
+class PullSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a consumer pulls.
 
     Attributes:
@@ -52,8 +52,7 @@ class PullSettings:
     is_lite: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullParts:
+class PullParts(msgspec.Struct, frozen=True, kw_only=True):
     """What the loops of one consumer share.
 
     Attributes:

@@ -8,8 +8,9 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from cosmodrome.client.consumer.allocation import AllocationStrategy
 from cosmodrome.client.consumer.assigned_queue import AssignedQueue, OrderlyQueue
@@ -30,8 +31,7 @@ _AT_ONCE: Final = 16
 """Queues that are taken over at the same time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RebalanceParts:
+class RebalanceParts(msgspec.Struct, frozen=True, kw_only=True):
     """What a rebalance needs.
 
     Attributes:

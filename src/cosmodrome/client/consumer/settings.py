@@ -6,9 +6,10 @@ Must not know: how any of them is obeyed.
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
+
+import msgspec
 
 from cosmodrome.client.config import ClientConfig, ClientOptions
 from cosmodrome.client.consumer.allocation import AllocationStrategy, Averagely
@@ -23,8 +24,7 @@ _MAX_SUSPEND_S: Final = 90.0
 """A connection on which nothing happens for two minutes is closed by either side."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerSettings:
+class ConsumerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a consumer; those of the connection are in ClientConfig.
 
     Attributes:
@@ -56,8 +56,8 @@ class ConsumerSettings:
     check_group: bool = False
     max_reconsume_times: int = -1
     concurrency: int = 20
-    allocation: AllocationStrategy = field(default_factory=Averagely)
-    limits: HoldingLimits = field(default_factory=HoldingLimits)
+    allocation: AllocationStrategy = msgspec.field(default_factory=Averagely)
+    limits: HoldingLimits = msgspec.field(default_factory=HoldingLimits)
     topic_messages: int | None = None
     topic_bytes: int | None = None
     batch_messages: int = 32
@@ -119,7 +119,7 @@ class ConsumerOptions(ClientOptions, total=False):
     trace: bool | str
 
 
-_OWN: Final = frozenset(ConsumerSettings.__dataclass_fields__)
+_OWN: Final = frozenset(ConsumerSettings.__struct_fields__)
 
 
 def split_options(options: Mapping[str, Any], session: ClientSession | None) -> tuple[ConsumerSettings, ClientSession]:

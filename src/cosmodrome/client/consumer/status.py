@@ -5,15 +5,15 @@ Must not know: what is done about trouble.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from cosmodrome.client.consumer.assigned_queue import AssignedQueue
 from cosmodrome.client.message import MessageQueue
 from cosmodrome.protocol.messages.record import StoredMessage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StuckMessage:
+class StuckMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message that a queue's offset waits for; `age_s` is how long it has been the lowest unfinished one."""
 
     msg_id: str
@@ -21,8 +21,7 @@ class StuckMessage:
     age_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueStatus:
+class QueueStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One queue of a member.
 
     Attributes:
@@ -43,8 +42,7 @@ class QueueStatus:
     waits_for: StuckMessage | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerStatus:
+class ConsumerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A member. `trouble` is why its queues could not be settled at the last attempt, or None."""
 
     client_id: str

@@ -311,12 +311,16 @@ class Sender:
             raise ConnectError(f"broker {queue.broker_name} has no master in the route of {queue.topic}")
         address = broker.address
         channel = self._remoting.connected(address)
-        if channel is None:
-            limit_s = self._settings.request_timeout_s
+        # Of one attempt, which all who wait have in common; they go on waiting until their own time is over.
+        limit_s = self._settings.request_timeout_s
+        while channel is None:
             try:
                 channel = await self._flights.join(
                     ("channel", address), lambda: self._remoting.channel(address, limit_s), deadline_s
                 )
+            except RequestTimeoutError:
+                if self.is_closed or self._loop.time() >= deadline_s:
+                    raise
             except TimeoutError:
                 raise RequestTimeoutError(f"no connection to {address} that takes bytes in time") from None
         return broker, channel

@@ -68,7 +68,7 @@ class StoredMessage(msgspec.Struct, frozen=True, dict=True):
         born_host_bytes: Who sent it, as `hosts` writes it.
         store_host_bytes: The broker, likewise.
         body_crc: Of the body, as it is stored in the record; `body_crc()` computes it.
-        prepared_transaction_offset: Queue offset of the half message, of a message that was committed.
+        prepared_transaction_offset: Where the half message is in the log, of a message that was committed.
         is_v2: Whether the topic's length has two bytes.
     """
 

@@ -36,6 +36,7 @@ from cosmodrome.protocol.bodies.pop_records import (
 from cosmodrome.protocol.command import RemotingCommand
 from cosmodrome.protocol.messages.properties import encode_properties
 from cosmodrome.store.appending import NewMessage
+from cosmodrome.store.cold import NotInMemoryError
 from cosmodrome.transport.dispatch import Peer
 
 REVIVE = "rmq_sys_REVIVE_LOG_C"
@@ -125,6 +126,25 @@ async def bench() -> Bench:
     found = Bench(SimulatedDisk())
     found.put(*(body(number) for number in range(3)))
     return found
+
+
+async def test_a_pop_takes_what_is_in_memory_and_waits_when_there_is_nothing_else(bench: Bench) -> None:
+    """What was taken before is not lost by meeting a message that is on disk only."""
+    bench.topics.ensure("Two", 2, NOW_MS)
+    bench.put(message(b"m-10", "Two", 0), message(b"m-11", "Two", 1))
+    reader = bench.store.reader
+    reader.recent_bytes = reader.recent_units = 0
+    reader.may_wait = False
+    bench.disk.is_cold = lambda path: "commitlog" in path.parts
+    with pytest.raises(NotInMemoryError):
+        bench.pop(topic="Two")
+    asked = iter(range(10))
+    bench.disk.is_cold = lambda path: "commitlog" in path.parts and next(asked) > 0
+    first = bench.pop(topic="Two")
+    bench.disk.is_cold = lambda _: False
+    assert len(first) == 1
+    assert sorted(first + bench.pop(topic="Two")) == [b"10", b"11"]
+    assert bench.pop(topic="Two") == []
 
 
 async def test_what_cannot_be_written_down_is_there_for_others(bench: Bench) -> None:

@@ -12,7 +12,7 @@ NAMESRV = "127.0.0.1:9876"
 
 
 def test_the_keywords_are_the_settings() -> None:
-    own = set(ConsumerSettings.__dataclass_fields__)
+    own = set(ConsumerSettings.__struct_fields__)
 
     assert own <= set(ConsumerOptions.__annotations__)
 
