@@ -156,6 +156,18 @@ class FuzzedPeer(asyncio.Transport):
         """Give what the peer has not taken."""
         return len(self._unread)
 
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """Have another one told from now on."""
+        assert isinstance(protocol, asyncio.Protocol)
+        self._protocol = protocol
+
+    def can_write_eof(self) -> bool:
+        """Tell that our end may finish before the peer does."""
+        return True
+
+    def write_eof(self) -> None:
+        """Finish our side; the peer takes no notice, and goes on sending."""
+
     def is_closing(self) -> bool:
         """Tell whether our end has closed."""
         return self._is_closing

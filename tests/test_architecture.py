@@ -29,9 +29,14 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
     "sync": ("client", "namesrv", "protocol", "errors"),
     "broker.processors": ("broker", "store", "transport", "protocol", "errors"),
     "broker": ("store", "client", "http", "metrics", "audit", "transport", "protocol", "errors", "durable_file"),
-    "admin": ("client", "transport", "protocol", "errors", "durable_file"),
+    "recordings": ("protocol", "errors"),
+    "why": ("protocol",),
+    "admin": ("why", "client", "transport", "protocol", "errors", "durable_file"),
     "namesrv.events": (),
     "namesrv.counters": (),
+    "namesrv.event_history": ("namesrv.events",),
+    "namesrv.event_filter": ("namesrv.event_history", "namesrv.events"),
+    "namesrv.event_form": ("namesrv.event_history", "namesrv.events"),
     "namesrv.repeats": ("namesrv.counters", "namesrv.events"),
     "namesrv.routing": ("namesrv.events", "protocol", "errors"),
     "namesrv.kv_limits": ("protocol", "errors"),
@@ -49,20 +54,23 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
         "namesrv.config_keys", "namesrv.properties", "namesrv.registration_digest", "transport", "protocol", "errors",
     ),
     "namesrv.server": ("namesrv", "http", "metrics", "transport", "protocol", "errors"),
-    "namesrv": ("namesrv", "client", "http", "metrics", "audit", "transport", "protocol", "errors", "durable_file"),
-    "cli": ("namesrv", "broker", "admin", "client", "transport", "protocol", "errors", "durable_file"),
+    "namesrv": ("namesrv", "why", "client", "http", "metrics", "audit", "transport", "protocol", "errors", "durable_file"),
+    "configuring": ("namesrv", "broker", "admin", "client", "transport", "protocol", "errors", "durable_file"),
+    "operating": ("audit", "namesrv", "client", "transport", "protocol", "errors", "durable_file"),
+    "monitoring": (),
+    "cli": ("why", "audit", "monitoring", "configuring", "operating", "recordings", "namesrv", "broker", "admin", "client", "transport", "protocol", "errors", "durable_file"),
     "__main__": ("cli",),
     "__init__": (),
 }  # fmt: skip
 
 # Where a library may be imported; elsewhere it would spread.
 LIBRARIES: Final[dict[str, tuple[str, ...]]] = {
-    "msgspec": ("protocol", "http", "namesrv", "admin", "client", "broker", "cli"),
+    "msgspec": ("protocol", "recordings", "why", "http", "namesrv", "admin", "client", "broker", "operating", "cli"),
     "click": ("cli",),
     "uvloop": ("cli",),
     "starlette": ("http", "namesrv.http", "broker.http"),
     "uvicorn": ("http.http_server",),
-    "prometheus_client": ("metrics.exposition",),
+    "prometheus_client": ("metrics.exposition", "metrics.collector"),
     "javaproperties": ("namesrv.properties", "client"),
     "tomlkit": ("namesrv.config_toml",),
     "lz4": ("protocol.messages.compression",),
@@ -75,7 +83,10 @@ LIBRARIES: Final[dict[str, tuple[str, ...]]] = {
 IMPURE: Final = frozenset(
     {"asyncio", "socket", "ssl", "time", "threading", "select", "os", "pathlib", "random", "subprocess"}
 )
-PURE_LAYERS: Final = ("protocol", "namesrv.routing", "namesrv.events", "errors")
+PURE_LAYERS: Final = (
+    "protocol", "why", "namesrv.routing", "namesrv.events", "namesrv.event_history", "namesrv.event_filter",
+    "namesrv.event_form", "errors",
+)  # fmt: skip
 
 
 LINES: Final[dict[str, list[str]]] = {}

@@ -20,7 +20,29 @@ _HEAD: Final = """\
 
 <!-- Written by `python -m scripts.reference` from src/cosmodrome/namesrv/config.py. Do not edit. -->
 
-Every key of the Java NameServer is accepted under its own name. A value comes from, later wins:
+Every key of the Java NameServer is accepted under its own name. Those of the broker are in
+[broker_configuration.md](reference/broker_configuration.md); the commands below are for both.
+
+## How to
+
+| to | type |
+|---|---|
+| begin | `cosmodrome config init` writes a file of comments where the server finds it without `-c`; `config init FILE` (`.properties`, `.toml`), `--broker` for a broker.conf. A file that is there is left alone, without `--force` |
+| come from Java | `cosmodrome config import namesrv.properties -O new.properties` says of each key whether it counts here, counts otherwise or does not count, and why; the new file has the effect that the old one had in Java, which takes `yes` and `true` with a blank behind it for false, and keeps its default where it cannot read a number |
+| know a key | `cosmodrome config explain KEY`: value, where it comes from, default, type, when a change counts, what Java does; of a misspelt key the one that was probably meant |
+| see what is in force | `cosmodrome config show` as a start here and now would have it (`-c FILE`, `--set KEY=VALUE`, `--broker`); `--http HOST:PORT` of a server that runs, with the source of each; `-n ADDR` by request 319, `-b HOST:PORT` of a broker by 26, which Java's answer too |
+| look for mistakes | `cosmodrome config check FILE...`: all of them, with their lines; 1 if a server would not start with one of the files. `cosmodrome lint broker.conf...`: what is allowed and does harm, for Apache's brokers as well: see [below](#lint) |
+| change it | `cosmodrome config set KEY VALUE -n A:9876,B:9876` while servers run: each says when the change counts, 1 if some did not obey. `-b HOST:PORT` of a broker (25). `config set KEY VALUE --file FILE`: only that line, atomically, the file as it was stays as `.bak`; a value that cannot be is not written |
+| have a file read again | nothing: a file that was changed is read once it has been the same for `configWatchSeconds` (5; 0 switches that off). Or SIGHUP, `cosmodrome reload`, `POST /api/v1/reload` |
+
+All of them take `-o json`. A file is read again as a whole or not at all: what can change while the server runs does at once, what cannot is
+named and counts at the next start, and with one bad line nothing changes (`config.reload_failed`, with every bad line). What a request changed
+and the server wrote itself is not read again; a file that is gone changes nothing before SIGHUP. Certificates, keys and trust anchors are looked
+at by themselves, and new connections use them as soon as they are a complete set; so are accounts. Brokers do the same with their broker.conf.
+
+## Where a value comes from
+
+Later wins:
 
 1. the default in the tables below;
 2. Java's own environment variables: {java_environment};
@@ -36,6 +58,32 @@ What cannot be meant ends the start with exit code 78, and every place is named 
 `--lenient` only a warning), a word that is not `true` or `false`, a number with other characters in it or out of
 range, a control character in a text. Blanks at the end of a value do not count; `true` and `false` may be in any
 case. Of a key that is there twice the last one counts, and a warning names both lines.
+
+## Lint
+
+```console
+$ cosmodrome lint broker.conf
+broker.conf:7: error brokerIP1=172.17.0.2 is a container bridge address; clients outside will fail to connect.
+    Set it to an address clients can reach, for example brokerIP1=192.168.1.31
+broker.conf:9: warning namesrvAddr uses ',' between addresses; RocketMQ expects ';'
+1 error, 1 warning
+```
+
+It knows the keys of Apache's brokers 4.9.7, 5.1.4 and 5.5.0 and of ours, and looks at one file or at all files of an estate together. It ends with 1
+when there is an error. `-o json` has file, line, severity, rule, key, text and what to do of each finding.
+
+| rule | an error | a warning or note |
+|---|---|---|
+| `unknown-key`, `repeated-key` | misspelt: Java skips it without a word | like no other key; there twice; a system property, which Apache's take from `-D` only |
+| `bad-value` | what Java takes for something else: `yes`, `true` with a blank, `48h`, `flushDiskType=SYNC` | |
+| `announced-address` | `brokerIP1`, `brokerIP2`: Docker's bridge, a wildcard, link-local, a port or brackets in it | loopback, networks that containers often have, a name; not set where the host has several addresses |
+| `name-servers` | blanks between addresses, no port, a wildcard | `,` for `;`, one twice, loopback, none |
+| `role-and-id`, `dledger-peers`, `slave-reads` | a slave without an id of its own, a master with the id of a slave, a DLedger id that is not among the peers | a slave that refuses pulls |
+| `identity` | a name and id in two files, a name in two clusters | brokers of a name with different NameServers, a slave without its master |
+| `ports`, `store-path` | two brokers of one host that want one port (each takes `listenPort`, two below, one above) or one folder; a folder in memory, with `~` or `${{}}` | `/tmp`, a path that is not whole, a container's own files |
+| `durability`, `permission`, `open-doors` | | what a power cut, a kill or a dead disk takes; `SYNC_MASTER` without `inSyncReplicas`; topics made by a misspelt name; no accounts |
+
+The server itself changes nothing of what a broker announces: clients get those very addresses.
 
 ## Changes at run time
 

@@ -32,6 +32,7 @@ _MODULES = {
     "MessageError": "errors",
     "MessageQueue": "client.message",
     "MessageView": "client.message",
+    "MetricsCollector": "metrics.collector",
     "NameServer": "namesrv.in_process",
     "NearbyRooms": "client.consumer.allocation",
     "NoRouteError": "errors",

@@ -40,6 +40,7 @@ from cosmodrome.errors import ReplyTimeoutError as ReplyTimeoutError
 from cosmodrome.errors import RocketMQError as RocketMQError
 from cosmodrome.errors import SendError as SendError
 from cosmodrome.errors import SendTimeoutError as SendTimeoutError
+from cosmodrome.metrics.collector import MetricsCollector as MetricsCollector
 from cosmodrome.namesrv.in_process import NameServer as NameServer
 from cosmodrome.transport.tls import TlsFiles as TlsFiles
 

@@ -27,6 +27,19 @@ _MODE_UNTIL_COPIED: Final = 0o600
 _CANNOT_SYNC_FOLDERS: Final = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
 
 
+Stamp = tuple[int, int, int]
+"""What tells one content of a file from another without reading it."""
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """Give the stamp of a file, or of what a link names; None when there is none that can be seen."""
+    try:
+        seen = path.stat()
+    except OSError:
+        return None
+    return seen.st_ino, seen.st_size, seen.st_mtime_ns
+
+
 def replace_file(path: Path, data: bytes) -> None:
     """Make `path` hold `data`, on disk before this returns; its previous content stays as `<path>.bak`.
 

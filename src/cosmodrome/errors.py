@@ -7,6 +7,7 @@
     │   │   └── HeaderTooLargeError
     │   ├── MalformedHeaderError   the frame is whole, its header cannot be read
     │   ├── GreetingRefusedError   the first bytes are of another protocol, or of one that is off
+    │   │   └── TlsFailedError     no TLS that both want, or the session broke
     │   └── PeerLimitError         the peer costs more, or is slower, than the configured limits allow
     ├── MalformedBodyError         the peer's fault; answered with a code, the connection lives
     │   ├── BodyLimitError         the body asks for more than the limits allow
@@ -14,6 +15,7 @@
     ├── FilterError                a filter's text is no expression, or its values cannot be compared
     ├── MissingLibraryError        a library that is not part of the base install is needed
     ├── RequestRefusedError        a processor's decision, with the code and remark to answer
+    ├── UndoRefusedError           a change of the audit log cannot be undone, or not any more
     ├── RemotingError              a request of ours got no answer
     │   ├── ConnectError
     │   │   └── AddressServerError an HTTP address server named no NameServers
@@ -41,6 +43,7 @@
         ├── ConfigError            NS-CONFIG
         │   └── PropertiesError    a properties text that cannot be read at all
         ├── BindError              NS-BIND
+        ├── RecordingError         NS-RECORDING
         ├── TlsError               NS-TLS
         │   └── TlsKeyError        NS-TLS-KEY
         └── StorageError           NS-STORAGE
@@ -52,7 +55,7 @@ Our own misuse raises ValueError, TypeError or AssertionError.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 
 class RocketMQError(Exception):
@@ -110,6 +113,12 @@ class GreetingRefusedError(ProtocolError):
     def __init__(self, reason: str, reply: bytes = b"") -> None:
         super().__init__(reason)
         self.reply = reply
+
+
+class TlsFailedError(GreetingRefusedError):
+    """The peer and this server found no TLS that both want, or the session broke."""
+
+    cause = "tls_failed"
 
 
 class PeerLimitError(ProtocolError):
@@ -181,6 +190,15 @@ class RequestRefusedError(RocketMQError):
         self.ext_fields = ext_fields
         self.is_fault = is_fault
         self.cause = cause
+
+
+class UndoRefusedError(RocketMQError):
+    """A change is not undone. `cause` is one word that never changes, `reason` one line for people."""
+
+    def __init__(self, cause: str, reason: str) -> None:
+        super().__init__(reason)
+        self.cause = cause
+        self.reason = reason
 
 
 class RemotingError(RocketMQError):
@@ -355,6 +373,8 @@ class OperatorError(RocketMQError):
     """
 
     ERROR_ID: ClassVar[str] = "NS-ERROR"
+    ADVICE: ClassVar[str] = ""
+    """What to do in general; `remedy` is what to do this time. Of each ERROR_ID, for the reference."""
     exit_code: int = 70
 
     def __init__(self, what: str, *, why: str | None = None, remedy: str | None = None) -> None:
@@ -373,17 +393,48 @@ class OperatorError(RocketMQError):
         return "\n".join(lines)
 
 
+class ConfigFault(NamedTuple):
+    """One setting that cannot be used.
+
+    `place` is `FILE:LINE`, a flag or a variable, empty where none is to blame; `text` completes "PLACE: ..."; `guess` is
+    the name that was probably meant.
+    """
+
+    place: str
+    key: str
+    text: str
+    guess: str | None = None
+
+    def render(self) -> str:
+        """Give it on one line, without the guess."""
+        return f"{self.place}: {self.text}" if self.place else self.text
+
+
 class ConfigError(OperatorError):
-    """A configuration value or file that cannot be used. `keys` are the keys at fault, if known."""
+    """A configuration value or file that cannot be used.
+
+    `keys` are the keys at fault, if known; `faults` says of each setting what is wrong with it, where that is known.
+    """
 
     ERROR_ID = "NS-CONFIG"
+    ADVICE = (
+        "Look at the place that the text names. `cosmodrome namesrv --check-config` checks a file without "
+        "starting; `--lenient` makes unknown keys a warning."
+    )
     exit_code = 78
 
     def __init__(
-        self, what: str, *, keys: Sequence[str] = (), why: str | None = None, remedy: str | None = None
+        self,
+        what: str,
+        *,
+        keys: Sequence[str] = (),
+        why: str | None = None,
+        remedy: str | None = None,
+        faults: Sequence[ConfigFault] = (),
     ) -> None:
         super().__init__(what, why=why, remedy=remedy)
         self.keys = tuple(keys)
+        self.faults = tuple(faults)
 
 
 class PropertiesError(ConfigError):
@@ -403,6 +454,10 @@ class BindError(OperatorError):
     """The listening socket could not be opened."""
 
     ERROR_ID = "NS-BIND"
+    ADVICE = (
+        "Stop what listens there, or listen elsewhere: `--listenPort`, `--bindAddress`, `--http`. Ports below "
+        "1024 need a privilege."
+    )
     exit_code = 71
 
 
@@ -410,6 +465,10 @@ class TlsError(OperatorError):
     """Certificates or keys that cannot be used."""
 
     ERROR_ID = "NS-TLS"
+    ADVICE = (
+        "Look at the file that the text names: the certificate, the key that belongs to it, the certificates "
+        "that are trusted."
+    )
     exit_code = 78
 
 
@@ -417,12 +476,20 @@ class TlsKeyError(TlsError):
     """A private key that cannot be read: a password is missing or wrong, or its encryption is not supported."""
 
     ERROR_ID = "NS-TLS-KEY"
+    ADVICE = (
+        "Give the password (`tls.server.keyPassword`), or encrypt the key in a way that OpenSSL still reads: "
+        "`pip install 'cosmodrome[tls]'` reads the old ones."
+    )
 
 
 class StorageError(OperatorError):
     """A file could not be read or written. What was to be stored is not stored. `REMARK` is what a peer is told."""
 
     ERROR_ID = "NS-STORAGE"
+    ADVICE = (
+        "Free some space, or make the file or folder readable and writable for the user of the process. What "
+        "was refused succeeds then without a restart."
+    )
     REMARK: ClassVar[str] = "the change could not be stored and was not made"
     exit_code = 71
 
@@ -441,10 +508,19 @@ class StoreInUseError(StorageError):
     """Another process has the folder of a message store."""
 
 
+class RecordingError(OperatorError):
+    """What should be frames on file, or as digits, is none."""
+
+    ERROR_ID = "NS-RECORDING"
+    ADVICE = "Name another file: this one is damaged, or of another kind."
+    exit_code = 65
+
+
 class AdminError(OperatorError):
     """An administration command that failed."""
 
     ERROR_ID = "NS-ADMIN"
+    ADVICE = "The text says which step failed, and at which server; with several servers, the others may have done it."
     exit_code = 1
 
 
@@ -452,6 +528,7 @@ class UsageError(AdminError):
     """The command line cannot be understood."""
 
     ERROR_ID = "NS-USAGE"
+    ADVICE = "`-h` behind the command shows its options."
     exit_code = 2
 
 
@@ -459,6 +536,10 @@ class MissingError(AdminError):
     """The topic, broker, cluster, key or namespace does not exist."""
 
     ERROR_ID = "NS-NOT-FOUND"
+    ADVICE = (
+        "Look at how the name is spelled, and whether this is the right server: the listings of `cosmodrome "
+        "admin` show what there is."
+    )
     exit_code = 66
 
 
@@ -466,6 +547,10 @@ class UnreachableError(AdminError):
     """No connection to the server, or none that lasts."""
 
     ERROR_ID = "NS-UNREACHABLE"
+    ADVICE = (
+        "Look whether the server runs, whether the address is the one at which it listens, and what is "
+        "between here and there."
+    )
     exit_code = 69
 
 
@@ -473,12 +558,14 @@ class TlsMismatchError(UnreachableError):
     """One side speaks TLS and the other does not, or the certificate is not trusted."""
 
     ERROR_ID = "NS-TLS-MISMATCH"
+    ADVICE = "Speak TLS with `--tls`, or plainly without it; name the certificates to trust with `--tls-trust`."
 
 
 class UnavailableError(AdminError):
     """Neither this release nor the server has what was asked for."""
 
     ERROR_ID = "NS-NOT-AVAILABLE"
+    ADVICE = "Use what the text names instead, another server, or a newer release."
     exit_code = 69
 
 
@@ -486,6 +573,7 @@ class NoAnswerError(AdminError):
     """The server did not answer in time. Worth retrying."""
 
     ERROR_ID = "NS-TIMEOUT"
+    ADVICE = "Try again; wait longer with `--timeout`; look at the load of the server."
     exit_code = 75
 
 
@@ -493,6 +581,7 @@ class WarmingUpError(AdminError):
     """The server is up and does not serve yet, or not now. Worth retrying."""
 
     ERROR_ID = "NS-NOT-READY"
+    ADVICE = "Try again in a while, or ask another server. `/readyz` of a NameServer says what it waits for."
     exit_code = 75
 
 
@@ -500,4 +589,8 @@ class DeniedError(AdminError):
     """The server's policy forbids it."""
 
     ERROR_ID = "NS-DENIED"
+    ADVICE = (
+        "Ask from an address in `adminAllow`, sign with an account (`--credentials`), or over HTTP send the "
+        "token; the refusal names the setting."
+    )
     exit_code = 77

@@ -166,11 +166,11 @@ class TestGrammar:
         assert "  do:  " in run.err
 
     def test_a_command_of_mqadmin_that_is_not_here(self, tool: Tool) -> None:
-        for words in (("updatetopic", "-t", "T", "-c", "C"), ("help", "UpdateTopic")):
+        for words in (("updatestatictopic", "-t", "T", "-c", "C"), ("help", "UpdateStaticTopic")):
             run = tool(*words)
 
             assert (run.code, run.out) == (69, "")
-            assert "error[NS-NOT-AVAILABLE]: updateTopic is not available yet." in run.err
+            assert "error[NS-NOT-AVAILABLE]: updateStaticTopic is not available yet." in run.err
             assert "topicRoute" in run.err
 
     def test_help(self, tool: Tool) -> None:

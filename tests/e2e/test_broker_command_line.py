@@ -163,6 +163,7 @@ def test_mqbroker_takes_javas_flags(tmp_path: Path) -> None:
         (["-h"], "Usage: mqbroker"),
         (["-p"], "brokerClusterName=DefaultCluster"),
         (["-m"], "listenPort=10911"),
+        (["-p", "-n", "127.0.0.1:9876", "autoCreateTopicEnable=true"], "namesrvAddr=127.0.0.1:9876"),
     ):
         done = subprocess.run(
             [COMMAND[0], "-c", program, *words],

@@ -346,6 +346,7 @@ def test_keys_without_effect_are_kept_and_named(tmp_path: Path, names: Names) ->
 
 
 OF_KIND: Final = {
+    Kind.LABELS: "region:eu,rack:7",
     Kind.SERIALIZE_TYPE: "ROCKETMQ",
     Kind.ADMIN_POLICY: "open",
     Kind.NETWORKS: "192.0.2.0/24",

@@ -5,7 +5,8 @@ from typing import Final
 
 import pytest
 from tests.support.field import Names
-from tests.support.peer import Peer, topics_named
+from tests.support.peer import SUCCESS, TOPICS, UNIT_TOPICS, Peer, topics_named
+from tests.support.server_log import log_lines, wait_for_line
 from tests.support.server_process import ServerProcess
 from tests.support.shown_keys import When, shows
 from tests.support.waiting import wait_until
@@ -43,3 +44,19 @@ def test_the_log_file(tmp_path: Path, names: Names, backups: int) -> None:
     assert all(each.stat().st_size <= SMALLEST for each in files)
     assert "server.stopped" in file.read_text(encoding="utf-8")
     assert "server.stopped" not in server.stderr
+
+
+@shows("configWatchSeconds", when=When.START)
+def test_the_file_is_read_again_when_it_was_changed(tmp_path: Path) -> None:
+    """Without a signal. What a request had the server write itself is no news, and a bad file changes nothing."""
+    with ServerProcess(tmp_path, config={"configWatchSeconds": 1, "enableTopicList": True}) as server:
+        file = tmp_path / "start.properties"
+        with Peer(server.address) as peer:
+            assert peer.change_config(enableAllTopicList=False).code == SUCCESS
+            file.write_text(file.read_text().replace("enableTopicList=true", "enableTopicList=false"))
+            line = wait_for_line(server, event="config.reloaded")
+            assert line["applied"] == "enableTopicList", "and not what the request had changed already"
+            file.write_text("enableTopicList=true\nenableAllTopicList=maybe\n")
+            assert wait_for_line(server, event="config.reload_failed")["refused"] == "enableAllTopicList"
+            assert (peer.request(TOPICS).remark, peer.request(UNIT_TOPICS).remark) == ("disable", "disable")
+        assert len(log_lines(server, event="config.reloaded")) == 1

@@ -5,11 +5,13 @@ A request that changes one names it in its remark; the old value is in force unt
 
 import contextlib
 import http.server
+import json
 import signal
 import socket
 import threading
+import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -465,6 +467,60 @@ def test_where_probes_and_metrics_are(tmp_path: Path) -> None:
             assert answer.read() == b"ok\n"
         with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as answer:
             assert b"rocketmq_nameserver_up 1" in answer.read()
+
+
+@shows("metricsLabel", "metricsJavaNames", when=When.START)
+def test_labels_and_names_of_metrics(tmp_path: Path) -> None:
+    settings = {"http": "127.0.0.1:0", "metricsLabel": "region:eu,rack:7", "metricsJavaNames": "true"}
+    with ServerProcess(tmp_path, config=settings) as server, Peer(server.address) as peer:
+        peer.get_kv("N", "K")
+        address = wait_for_line(server, event="http.listening")["address"]
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as answer:
+            text = answer.read().decode()
+        assert 'rocketmq_nameserver_up{region="eu",rack="7"} 1' in text
+        assert 'rocketmq_rpc_latency_milliseconds_count{region="eu",rack="7",node_type="nameserver"' in text
+
+
+def asked(server: ServerProcess, path: str, headers: Mapping[str, str], method: str = "GET") -> tuple[int, str]:
+    """Ask over HTTP, and give the status and the code of the problem, if it is one."""
+    address = wait_for_line(server, event="http.listening")["address"]
+    request = urllib.request.Request(f"http://{address}{path}", method=method, headers=dict(headers))
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # ours
+            return answer.status, ""
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.loads(error.read())["code"]
+
+
+@shows("httpHosts", when=When.START)
+def test_by_which_names_the_api_is_asked(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path, config={"httpHosts": "mq.example.com"}) as server:
+        assert asked(server, "/api/v1/server", {"Host": "mq.example.com:19876"}) == (200, "")
+        assert asked(server, "/api/v1/server", {"Host": "other.example.com"}) == (421, "unexpected_host")
+
+
+@shows("httpToken", when=When.START)
+def test_the_token_of_changes_from_elsewhere(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path, config={"httpToken": "a token"}) as server:
+        elsewhere = {"X-Forwarded-For": "10.1.2.3"}
+        assert asked(server, "/api/v1/kv/N/K", elsewhere, "DELETE") == (401, "bad_token")
+        assert asked(server, "/api/v1/kv/N/K", elsewhere | {"Authorization": "Bearer a token"}, "DELETE") == (200, "")
+        assert "a token" not in server.stderr
+
+
+@shows("peerServers", when=When.START)
+def test_which_other_servers_are_asked(tmp_path: Path, names: Names) -> None:
+    with (
+        ServerProcess(tmp_path / "other") as other,
+        ServerProcess(tmp_path, config={"peerServers": other.address}) as server,
+    ):
+        with Peer(other.address) as peer:
+            peer.registered(names.broker(), topics_named(names("T"), names("U")))
+            address = wait_for_line(server, event="http.listening")["address"]
+            with urllib.request.urlopen(f"http://{address}/api/v1/peers", timeout=30) as answer:
+                (said,) = json.load(answer)["items"]
+        assert (said["address"], said["reachable"], said["differences"]) == (other.address, True, 1)
 
 
 @shows("shadow", when=When.START)

@@ -17,14 +17,18 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import yaml
 from tests.support.bare_server import program
 from tests.support.peer import Peer
-from tests.support.server_process import COMMAND, STOP_S, ServerProcess, server_environment
+from tests.support.server_process import COMMAND, STOP_S, ServerProcess, run_command, server_environment
 
 from cosmodrome import errors
+from cosmodrome.operating.units import KINDS
+from cosmodrome.operating.units import unit as unit_text
 
 PACKAGING: Final = Path(__file__).resolve().parents[2] / "packaging"
 SOON_S: Final = 30.0
+INSTALLED: Final = "/opt/cosmodrome/bin/cosmodrome"
 NO_RESTART: Final = {2, 65, 77, 78}
 """Wrong usage, unreadable data, denied, bad configuration: starting again changes nothing."""
 
@@ -113,13 +117,114 @@ def test_the_unit_says_what_the_server_does(tmp_path: Path) -> None:
         check=False,
     )
     assert (result.returncode, "configuration OK" in result.stdout) == (0, True), result.stderr
+    assert program_path == INSTALLED
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_unit_is_one_to_systemd(tmp_path: Path, kind: str) -> None:
+    """By its own checker, where there is one; else every line is a section, a comment, or a setting."""
+    text = unit_text(kind, INSTALLED, "/etc/cosmodrome/a.conf")
     checker = shutil.which("systemd-analyze")
-    if checker is not None:
-        text = (PACKAGING / "cosmodrome-namesrv.service").read_text(encoding="utf-8")
-        file = tmp_path / "cosmodrome-namesrv.service"
-        file.write_text(text.replace(program_path, "/bin/true"), encoding="utf-8")
-        checked = subprocess.run([checker, "verify", str(file)], capture_output=True, text=True, check=False)
-        assert (checked.returncode, checked.stderr) == (0, "")
+    if checker is None:
+        lines = [line for line in text.splitlines() if line and line[0] not in "#["]
+        assert all(re.fullmatch(r"[A-Z][A-Za-z]+=.*", line) for line in lines)
+        return
+    file = tmp_path / f"cosmodrome-{kind}.service"
+    file.write_text(text.replace(INSTALLED, "/bin/true"), encoding="utf-8")
+    checked = subprocess.run([checker, "verify", str(file)], capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_units_of_packaging_are_those_that_are_printed(tmp_path: Path, kind: str) -> None:
+    printed = run_command("export", "systemd", kind, "--program", INSTALLED, folder=tmp_path)
+    assert printed.returncode == 0, printed.stderr
+    assert printed.stdout == (PACKAGING / f"cosmodrome-{kind}.service").read_text(encoding="utf-8")
+    with_file = run_command("export", "systemd", kind, "--program", INSTALLED, "-c", "a.conf", folder=tmp_path)
+    assert f"{INSTALLED} {kind} -c {tmp_path.resolve() / 'a.conf'}" in with_file.stdout
+    assert run_command("export", "systemd", kind, "--program", "/a b", folder=tmp_path).returncode == 2
+
+
+def test_a_broker_starts_as_its_unit_says(tmp_path: Path) -> None:
+    (line,) = [each for each in unit_text("broker", INSTALLED).splitlines() if each.startswith("ExecStart=")]
+    _, *words = shlex.split(line.removeprefix("ExecStart="))
+    checked = run_command(*words, "--check-config", folder=tmp_path, environment={"NAMESRV_ADDR": "127.0.0.1:9876"})
+    assert (checked.returncode, checked.stdout) == (0, "configuration OK: built-in defaults\n"), checked.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "servers"),
+    [(["--broker"], 3), (["--servers", "1", "--image", "registry.example:5000/a/cosmodrome:1"], 1)],
+)
+def test_a_compose_file_starts_what_there_is(tmp_path: Path, words: list[str], servers: int) -> None:
+    printed = run_command("export", "compose", *words, folder=tmp_path)
+    assert printed.returncode == 0, printed.stderr
+    document = yaml.safe_load(printed.stdout)
+    services = document["services"]
+    assert len([name for name in services if name.startswith("namesrv-")]) == servers
+    assert set(document["volumes"]) == set(services)
+    commands: set[tuple[str, ...]] = set()
+    for name, service in services.items():
+        assert service["volumes"] == [f"{name}:/data"]
+        assert service["read_only"] is True
+        assert ("image" in service) is ("--image" in words)
+        role, *flags = service["command"]
+        assert role in entrypoint_words()
+        flags = [
+            each.replace("${BROKER_IP1:-127.0.0.1}", "127.0.0.1").replace("/data", str(tmp_path)) for each in flags
+        ]
+        commands.add(("broker" if role == "broker" else "namesrv", *flags))
+    for command in commands:
+        checked = run_command(*command, "--check-config", folder=tmp_path)
+        assert checked.returncode == 0, checked.stderr
+    if "--image" not in words:
+        assert printed.stdout == (PACKAGING / "compose.yaml").read_text(encoding="utf-8")
+    assert run_command("export", "compose", "--image", "a b", folder=tmp_path).returncode == 2
+
+
+def entrypoint_words() -> set[str]:
+    text = (PACKAGING / "entrypoint.sh").read_text(encoding="utf-8")
+    return {word for line in re.findall(r"^  ([a-z |]+)\) exec", text, re.MULTILINE) for word in line.split(" | ")}
+
+
+@pytest.mark.parametrize(
+    ("words", "role", "started"),
+    [
+        ([], None, ["namesrv"]),
+        ([], "nameserver", ["namesrv"]),
+        ([], "broker", ["broker"]),
+        (["nameserver"], None, ["namesrv"]),
+        (["sh", "mqnamesrv", "-c", "/home/rocketmq/config/namesrv.p"], None, ["namesrv", "-c", "/home/rocketmq/config/namesrv.p"]),
+        (["mqnamesrv", "-n", "a b"], None, ["namesrv", "-n", "a b"]),
+        (["--listenPort", "9877"], None, ["namesrv", "--listenPort", "9877"]),
+        (["sh", "mqbroker", "-n", "a:9876", "-c", "b.conf"], "nameserver", ["broker", "-n", "a:9876", "-c", "b.conf"]),
+        (["./mqbroker", "-n", "a:9876"], None, ["broker", "-n", "a:9876"]),
+        (["sh", "mqadmin", "clusterList"], None, ["admin", "clusterList"]),
+        (["sh", "mqshutdown", "namesrv"], None, ["stop", "namesrv"]),
+        (["cosmodrome", "doctor"], None, ["doctor"]),
+    ],
+)  # fmt: skip
+def test_a_container_takes_the_words_of_apaches_images(
+    tmp_path: Path, words: list[str], role: str | None, started: list[str]
+) -> None:
+    """And variables for Java, which say nothing here."""
+    stand_in = tmp_path / "cosmodrome"
+    stand_in.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    stand_in.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "JAVA_OPT_EXT": "-Xmx1g", "JAVA_OPT": "-server"}
+    done = subprocess.run(
+        ["/bin/sh", str(PACKAGING / "entrypoint.sh"), *words],
+        env=environment | ({} if role is None else {"NODE_ROLE": role}), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, started, "")
+
+
+def test_a_container_refuses_what_is_no_role(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["/bin/sh", str(PACKAGING / "entrypoint.sh"), "controller"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "controller" in done.stderr
 
 
 def container_steps() -> list[tuple[str, str]]:
@@ -134,12 +239,22 @@ def test_the_container_runs_without_rights(tmp_path: Path) -> None:
     last = max(at for at, (word, _) in enumerate(steps) if word == "FROM")
     assert [word for word, _ in steps].count("FROM") == 2
     stage: dict[str, str] = dict(steps[last:])
-    assert re.fullmatch(r"[1-9]\d+:0", stage["USER"])
+    assert stage["USER"] == "3000", "as in images of Apache RocketMQ"
+    assert stage["EXPOSE"] == "9876"
+    assert stage["WORKDIR"] == "/home/rocketmq/bin"
     assert stage["VOLUME"] == "/data"
     variables = dict(each.split("=", 1) for each in shlex.split(stage["ENV"]))
     assert variables["COSMODROME_DATA_DIR"] == "/data"
-    assert json.loads(stage["ENTRYPOINT"]) == ["cosmodrome", "namesrv"]
-    sources = {source for word, rest in steps[:last] if word == "COPY" for source in rest.split()[:-1]}
+    copied = [rest.split() for word, rest in steps if word == "COPY" and "--from" not in rest]
+    sources = {source for each in copied for source in each[:-1] if not source.startswith("--")}
+    (entrypoint,) = json.loads(stage["ENTRYPOINT"])
+    assert ["--chmod=755", "packaging/entrypoint.sh", f"/usr/local/bin/{entrypoint}"] in copied
+    made = " ".join(rest for word, rest in steps if word == "RUN")
+    assert f"exec /usr/local/bin/{entrypoint} %s" in made
+    assert {"mqnamesrv", "mqbroker", "mqadmin", "mqshutdown"} <= set(
+        re.findall(r"for name in ([^;]+);", made)[0].split()
+    )
+    assert "/home/rocketmq/logs" in made
     assert all((PACKAGING.parent / source).exists() for source in sources)
     ignored = (PACKAGING / "Containerfile.dockerignore").read_text(encoding="utf-8").splitlines()
     assert {line[1:] for line in ignored if line.startswith("!")} == sources

@@ -274,7 +274,7 @@ def test_F106_changes_go_to_every_address_of_a_name(
         tool("updateKvConfig", "-s", names("N"), "-k", "K", "-v", "V", *at),
         tool("wipeWritePerm", "-b", names("broker-a"), *at),
         tool("updateNamesrvConfig", "-k", "enableTopicList", "-v", "false", *at),
-        tool("deleteTopic", "-t", "T", "-c", names("C"), *at),
+        tool("deleteTopic", "-t", "T", "-c", names("C"), "--nameServersOnly", *at),
     ]
     for change in changes:
         assert (change.code, addresses(change)) == (ALL_DONE, all_three), change.err

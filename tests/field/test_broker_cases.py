@@ -73,10 +73,17 @@ async def test_b011_the_previous_version_is_used(tmp_path: Path, name: str) -> N
 
 
 async def test_b016_asking_creates_nothing(tmp_path: Path) -> None:
-    async with Broker(store=tmp_path) as broker, Caller(broker.address) as caller:
+    """50 instead of 10,000 names; in full in tests/soak."""
+    await asked_for(tmp_path, 50)
+
+
+async def asked_for(store: Path, count: int) -> None:
+    """Ask for so many topics that are not there, in every way."""
+    async with Broker(store=store) as broker, Caller(broker.address) as caller:
         await caller.send("T")
-        before = stored_paths(tmp_path)
-        for number in range(50):
+        await caller.ask(12, {"topic": "T", "key": "k", "maxNum": "1", "beginTimestamp": "0", "endTimestamp": "1"})
+        before = stored_paths(store)
+        for number in range(count):
             queue = {"topic": f"unknown{number}", "queueId": "0"}
             for code, found in ((29, "0"), (30, "0"), (31, "0")):
                 answer = await caller.ok(code, queue | {"timestamp": "1"})
@@ -85,7 +92,7 @@ async def test_b016_asking_creates_nothing(tmp_path: Path) -> None:
             for code in (202, 351):
                 assert (await caller.ask(code, queue)).code == NO_TOPIC
             assert (await caller.ask(321, queue | {"index": "0", "count": "9"})).code == 1
-        after = stored_paths(tmp_path)
+        after = stored_paths(store)
         listed = json.loads((await caller.ok(21)).body)["topicConfigTable"]
     assert after == before
     assert not [name for name in listed if name.startswith("unknown")]
@@ -297,8 +304,14 @@ async def test_c007_a_batch_with_an_entry_that_would_be_parked_is_refused_whole(
 
 
 async def test_b021_rounds_of_making_and_deleting_leave_no_counters() -> None:
+    """20 instead of 50,000; in full in tests/soak."""
+    await made_and_deleted(20)
+
+
+async def made_and_deleted(rounds: int) -> None:
+    """Make, use and delete a topic again and again."""
     async with Broker() as broker, Caller(broker.address) as caller:
-        for _ in range(20):
+        for _ in range(rounds):
             await caller.ok(17, TOPIC)
             await caller.send("T")
             assert len(await caller.messages("T")) == 1
@@ -309,7 +322,7 @@ async def test_b021_rounds_of_making_and_deleting_leave_no_counters() -> None:
             answer = await caller.ask(315, {"statsName": "GROUP_GET_NUMS", "statsKey": "T@g"})
             assert (answer.code, answer.remark) == (1, "The stats <GROUP_GET_NUMS> <T@g> not exist")
         table = json.loads((await caller.ok(28)).body)["table"]
-    assert (table["msgPutTotalTodayNow"], table["msgGetTotalTodayNow"]) == ("20", "20")
+    assert (table["msgPutTotalTodayNow"], table["msgGetTotalTodayNow"]) == (str(rounds), str(rounds))
 
 
 async def test_old_messages_are_deleted_when_somebody_asks_and_readers_are_told() -> None:
@@ -331,3 +344,47 @@ async def test_settings_are_shown() -> None:
         answer = await caller.ok(26)
     lines = answer.body.decode().splitlines()
     assert {"flushDiskType=SYNC_FLUSH", "brokerName=broker-a", f"listenPort={broker_port(caller.address)}"} <= {*lines}
+
+
+async def test_a_retry_topic_is_marked_as_ordered_as_the_last_heartbeat_says() -> None:
+    """As by Apache's 5.5.0, step by step; a message given back takes the mark away."""
+    async with Broker(port=0) as broker, Caller(broker.address) as caller:
+        for topic in ("ordered", "plain"):
+            await caller.ok(17, {**TOPIC, "topic": topic, "order": str(topic == "ordered").lower()})
+
+        async def is_marked() -> bool:
+            table = json.loads((await caller.ok(351, {"topic": "%RETRY%g"})).body)
+            return bool(table.get("topicConfig", table)["order"])
+
+        for topic in ("ordered", "plain", "ordered"):
+            await caller.heartbeat("g", topic)
+            assert await is_marked() == (topic == "ordered")
+        sent = await caller.send("ordered")
+        place = decode_offset_msg_id((sent.ext_fields or {})["msgId"] or "")
+        assert place is not None
+        back: dict[str, str | None] = {"offset": str(place.commit_log_offset), "group": "g", "delayLevel": "3"}
+        await caller.ok(36, back)
+        assert not await is_marked()
+        await caller.heartbeat("g", "ordered")
+        assert await is_marked()
+
+
+async def test_a_stored_reply_says_where_it_was_stored_as_other_messages_do() -> None:
+    """Region and trace are added to it, the cluster is not: as by Apache's 5.5.0."""
+    async with Broker(port=0) as broker, Caller(broker.address) as caller:
+        fields = send_fields("DefaultCluster_REPLY_TOPIC", REPLY_TO_CLIENT="gone@1", MSG_TYPE="reply")
+        assert (await caller.ask(325, fields, b"reply")).code == 1
+        (stored,) = await caller.messages("DefaultCluster_REPLY_TOPIC")
+        assert stored.properties == {
+            "REPLY_TO_CLIENT": "gone@1", "MSG_TYPE": "reply", "MSG_REGION": "DefaultRegion", "TRACE_ON": "true",
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("sys_flag", [4, 12])
+async def test_a_message_that_is_in_no_queue_makes_none(sys_flag: int) -> None:
+    """One that says of itself that it is prepared or rolled back is stored and never handed out: as by Apache's 5.5.0."""
+    async with Broker(port=0) as broker, Caller(broker.address) as caller:
+        assert (await caller.send("T", f=sys_flag)).code == 0
+        answer = await caller.ask(321, {"topic": "T", "queueId": "0", "index": "1", "count": "1"})
+        assert (answer.code, answer.remark) == (1, "0@T is not exist!")
+        assert await caller.messages("T") == []

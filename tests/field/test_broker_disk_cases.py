@@ -151,9 +151,14 @@ ROUNDS = 4
 
 
 async def test_b018_topics_come_and_go_while_others_write_read_and_clean(tmp_path: Path) -> None:
-    """Making, filling and deleting topics in a loop, with senders and readers on them and on others."""
+    """Some rounds instead of ten minutes; in full in tests/soak."""
+    await come_and_gone(tmp_path, ROUNDS)
+
+
+async def come_and_gone(store: Path, rounds: int) -> None:
+    """Make, fill and delete topics in a loop, with senders and readers on them and on others."""
     async with (
-        Broker(store=tmp_path, **CLEANED) as broker,
+        Broker(store=store, **CLEANED) as broker,
         Caller(broker.address) as caller,
         Caller(broker.address) as sender,
         Caller(broker.address) as reader,
@@ -175,7 +180,7 @@ async def test_b018_topics_come_and_go_while_others_write_read_and_clean(tmp_pat
                     assert answer.code in (0, 17, 19, 20, 21), answer
 
         tasks = [asyncio.create_task(send()), asyncio.create_task(read())]
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             await fill(caller, 30, "Passing", 500)
             answers = [await caller.pull("Passing", number) for number in range(0, 30, 7)]
             await caller.ok(329)
@@ -184,12 +189,12 @@ async def test_b018_topics_come_and_go_while_others_write_read_and_clean(tmp_pat
         is_over.set()
         await asyncio.gather(*tasks)
         await caller.ok(215, {"topic": "Passing"})
-        assert not (tmp_path / "consumequeue" / "Passing").exists()
+        assert not (store / "consumequeue" / "Passing").exists()
         low = await least(caller, "Lasting")
         found, offset = [], low
         while (answer := await caller.pull("Lasting", offset)).code == 0:
             found += [each.body for each in caller.records(answer)]
             offset = int((answer.ext_fields or {})["nextBeginOffset"] or 0)
     assert found == [b"%d" % number for number in range(low, sent)]
-    left = sorted(path.name for path in (tmp_path / "commitlog").iterdir())
+    left = sorted(path.name for path in (store / "commitlog").iterdir())
     assert len(left) < 5, "nothing is left behind"

@@ -103,6 +103,18 @@ def test_F135_one_writable_folder_is_enough(tmp_path: Path, names: Names) -> Non
     }
 
 
+def test_F126_where_nothing_can_be_written_every_line_is_on_standard_error(tmp_path: Path, names: Names) -> None:
+    """Though a path is set: it is told that it cannot be obeyed, and no line is lost."""
+    log = NOWHERE / "namesrv.log"
+    with contained(tmp_path, None, COSMODROME_LOG_FILE=str(log)) as (_, address, errors), Peer(address) as peer:
+        assert_routes(peer, names)
+    events = events_in(errors)
+    assert {event["path"] for event in events if event["event"] == "log.diverted"} == {str(log)}
+    assert {"server.started", "broker.registered", "broker.unregistered", "server.stopped"} <= {
+        event["event"] for event in events
+    }
+
+
 def test_F135_settings_from_a_mounted_file(tmp_path: Path, names: Names) -> None:
     """A change that would have to be written into it is refused and changes nothing; everything else works."""
     writable, mounted = tmp_path / "var", tmp_path / "etc"

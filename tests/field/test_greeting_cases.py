@@ -91,7 +91,7 @@ def test_F067_other_protocols_are_closed_at_once_and_named(own_server: StartServ
             answer = all_that_comes(sock)
             assert time.monotonic() - begin < PROMPT_S
             if protocol == "HTTP" and answer:
-                assert answer.startswith(b"HTTP/1.1 400 ")
+                assert answer.startswith(b"HTTP/1.1 404 ")
                 assert b"RocketMQ" in answer, "a person with curl reads what is wrong"
             else:
                 assert answer == b""

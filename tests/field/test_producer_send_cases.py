@@ -3,10 +3,11 @@
 # ruff: noqa: N802  # case ids are written in capitals
 
 import asyncio
+import os
 import tracemalloc
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from tests.support.builders import eventually
@@ -383,6 +384,37 @@ async def test_C006_open_sends_hold_no_more_than_their_limit(tmp_path: Path) -> 
         await broker.accept_connects()
         results = await asyncio.gather(*sends)
         assert len(results) == 25_000
+        await works_again(producer)
+
+
+async def test_C006_a_send_without_retries_waits_for_a_broker_that_takes_no_bytes_as_long_as_it_may(
+    tmp_path: Path,
+) -> None:
+    """The time of one request that is no send is over many times meanwhile."""
+    options: dict[str, Any] = {
+        "retries": 0,
+        "send_timeout_s": 60,
+        "request_timeout_s": 0.05,
+        "max_pending_sends": 10**6,
+    }
+    async with (
+        faulty_cluster(tmp_path, topics=T) as cluster,
+        Producer("pg", namesrv=cluster.name_server, **options) as producer,
+    ):
+        broker = cluster.broker
+        broker.sends.settings.is_storing = False
+        await producer.send(HEALTHY)
+        broker.mute()
+        message = Message(topic="T", body=os.urandom(100_000))
+        sends = [asyncio.ensure_future(producer.send(message)) for _ in range(200)]
+        channel = producer._session.remoting._channels[broker.address]
+        await eventually(lambda: not channel.is_writable, "a connection that takes nothing")
+        waiting = asyncio.ensure_future(producer.send(HEALTHY))
+        _, early = await asyncio.wait({waiting}, timeout=0.4)
+        assert early == {waiting}
+        await broker.accept_connects()
+        assert (await waiting).status is SendStatus.OK
+        await asyncio.gather(*sends)
         await works_again(producer)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cosmodrome.errors import MalformedBodyError, MalformedFrameError, MalformedHeaderError
-from cosmodrome.namesrv.shadow import comparison
+from cosmodrome.protocol import answer_differences
 from cosmodrome.protocol.bodies.cluster import decode_topic_list
 from cosmodrome.protocol.bodies.consumer_running_info import ConsumerRunningInfo
 from cosmodrome.protocol.bodies.data_version import decode_data_version
@@ -107,7 +107,7 @@ DECODERS: dict[str, Callable[[bytes], object]] = {
 }
 ANSWER_READERS: dict[str, Callable[[bytes], object]] = {
     "topic list": decode_topic_list,
-    "shadow": lambda body: comparison.differences(answer(body), answer(body + b" ")),
+    "shadow": lambda body: answer_differences.differences(answer(body), answer(body + b" ")),
 }
 
 

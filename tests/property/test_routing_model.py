@@ -326,6 +326,9 @@ class Histories(RuleBasedStateMachine):
         info["clusterAddrTable"] = {name: sorted(brokers) for name, brokers in info["clusterAddrTable"].items()}
         assert info == model.cluster_info()
         assert sorted(read.all_topics()) == sorted(model.topics())
+        datas = [data for topic in read.all_topics() for data in read.queue_datas(topic).values()]
+        counted = sum(data.read_queue_nums for data in datas), sum(data.write_queue_nums for data in datas)
+        assert read.queue_counts() == counted
         for cluster in (*CLUSTERS, "?"):
             listed = read.topics_of_cluster(cluster)
             assert sorted(listed) == sorted(model.topics_of_cluster(cluster))

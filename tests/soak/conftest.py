@@ -1,11 +1,11 @@
-"""The option that plays the cases of clients with the figures of their rows."""
+"""The option that plays the cases of clients and brokers with the figures of their rows."""
 
 import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--full-scale", action="store_true", help="play client cases with all of their figures (17 minutes)"
+        "--full-scale", action="store_true", help="play cases of clients (20 minutes) and brokers (30) with all of their figures"
     )
 
 

@@ -5,11 +5,13 @@ import dataclasses
 import errno
 import io
 import ipaddress
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,16 +26,18 @@ from cosmodrome.cli.banner import Start, banner, own_address, peer_address
 from cosmodrome.cli.bind_errors import explained
 from cosmodrome.cli.failures import exit_code_of
 from cosmodrome.cli.namesrv import NamesrvOptions, flag_settings
-from cosmodrome.cli.pid_file import PidFile
-from cosmodrome.cli.serve import Announcer, Terminal, serve
+from cosmodrome.cli.namesrv_words import NamesrvWords, Terminal
+from cosmodrome.cli.serve import Announcer, serve
 from cosmodrome.errors import BindError, ConfigError, StorageError
 from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.config_file import ConfigSources, LoadedConfig, Setting, load_config
 from cosmodrome.namesrv.config_keys import AdminPolicy
 from cosmodrome.namesrv.config_store import ConfigStore
 from cosmodrome.namesrv.events import Event
-from cosmodrome.namesrv.live_config import ReadAgain
+from cosmodrome.namesrv.live_config import ReadAgain, ReloadOutcome
 from cosmodrome.namesrv.logs import LineWriter
+from cosmodrome.namesrv.server import StopSummary
+from cosmodrome.operating.pid_file import PidFile, outcome_path
 
 JAVA_HELP = """\
 usage: mqnamesrv [-c <arg>] [-h] [-n <arg>] [-p]
@@ -250,7 +254,7 @@ class TestBanner:
         assert self.text(NamesrvConfig(data_dir="/data")) == (
             "  remoting   0.0.0.0:9876           brokers and clients: namesrvAddr=192.168.1.20:9876\n"
             "  http       off                    (probes, metrics, JSON API: --http 127.0.0.1:19876)\n"
-            "  config     built-in defaults      (changes made at run time go to /data/namesrv.properties)\n"
+            "  config     built-in defaults      (write one: cosmodrome config init; changes made at run time go to /data/namesrv.properties)\n"
             "  data       /data (KV: /data/kvConfig.json)\n"
             "  log        standard error         (to a file: --set logFile=FILE)\n"
             "  changes    config from loopback only, the rest as in Java, all audited (adminPolicy=compatible)\n"
@@ -377,15 +381,6 @@ class TestBindErrors:
 
 
 @dataclass
-class Summary:
-    """What a stopped server counts."""
-
-    brokers: int = 1
-    clients: int = 3
-    finished_requests: int = 0
-
-
-@dataclass
 class FakeServer:
     """A server that does nothing but follow its life cycle; when it runs, `on_running` is called in the loop."""
 
@@ -394,6 +389,7 @@ class FakeServer:
     http_address: str = ""
     steps: list[str] = field(default_factory=list)
     refusal: Exception | None = None
+    on_stop: Callable[[], object] = field(default=lambda: None)
     loop: str = ""
 
     async def start(self) -> None:
@@ -403,19 +399,30 @@ class FakeServer:
         self.loop = type(asyncio.get_running_loop()).__module__
         asyncio.get_running_loop().call_soon(self.on_running)
 
-    async def reload(self, read: ReadAgain) -> None:
+    async def reload(self, read: ReadAgain) -> ReloadOutcome:
         self.steps.append(f"reloaded: {read()[0].product_env_name}")
+        return ReloadOutcome(applied=("productEnvName",))
 
-    async def stop(self, reason: str) -> Summary:
+    async def stop(self, reason: str) -> StopSummary:
         self.steps.append(f"stopped: {reason}")
-        return Summary()
+        self.on_stop()
+        return StopSummary(brokers=1, clients=3, finished_requests=0)
 
 
 def never_read() -> tuple[NamesrvConfig, ConfigStore]:
     raise AssertionError("there was no hangup")
 
 
-def with_pid_file(announcer: Announcer, path: Path) -> Announcer:
+def words(terminal: Terminal) -> NamesrvWords:
+    return NamesrvWords(loaded=loaded(), terminal=terminal, began_s=0.0)
+
+
+def path_of(announcer: Announcer[StopSummary]) -> Path:
+    assert announcer.pid_file is not None
+    return announcer.pid_file.path
+
+
+def with_pid_file(announcer: Announcer[StopSummary], path: Path) -> Announcer[StopSummary]:
     return dataclasses.replace(announcer, pid_file=PidFile(path, is_asked_for=True))
 
 
@@ -432,15 +439,15 @@ class TestServing:
         return io.StringIO()
 
     @pytest.fixture
-    def announcer(self, tmp_path: Path, out: io.StringIO) -> Iterator[Announcer]:
+    def announcer(self, tmp_path: Path, out: io.StringIO) -> Iterator[Announcer[StopSummary]]:
         terminal = Terminal(stdout=LineWriter(out), stderr=LineWriter(out))
         pid_file = PidFile(tmp_path / "pid", is_asked_for=True)
-        yield Announcer(loaded=loaded(), terminal=terminal, pid_file=pid_file, ready_fd=None, began_s=0.0)
-        pid_file.release()
+        yield Announcer(words=words(terminal), pid_file=pid_file)
+        pid_file.release({})
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
     def test_a_signal_stops_it_in_good_order(
-        self, announcer: Announcer, out: io.StringIO, number: signal.Signals
+        self, announcer: Announcer[StopSummary], out: io.StringIO, number: signal.Signals
     ) -> None:
         server = FakeServer(lambda: os.kill(os.getpid(), number))
 
@@ -452,7 +459,7 @@ class TestServing:
         assert lines[-1] == ("stopping: 1 broker, 3 clients connected; finished 0 requests in flight; KV saved. Bye.")
 
     def test_without_the_faster_event_loop_it_runs_on_asyncio_s(
-        self, announcer: Announcer, monkeypatch: pytest.MonkeyPatch
+        self, announcer: Announcer[StopSummary], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(sys.modules, "uvloop", None)
         server = FakeServer()
@@ -462,7 +469,7 @@ class TestServing:
 
         assert server.loop.startswith("asyncio.")
 
-    def test_the_same_signal_twice_at_once_is_one(self, announcer: Announcer) -> None:
+    def test_the_same_signal_twice_at_once_is_one(self, announcer: Announcer[StopSummary]) -> None:
         """As from a terminal or `timeout`, which reach a process and its group."""
 
         def twice() -> None:
@@ -471,14 +478,16 @@ class TestServing:
 
         assert serve(FakeServer(twice), announcer, never_read) == 0
 
-    def test_a_refused_start_announces_nothing(self, announcer: Announcer, out: io.StringIO) -> None:
+    def test_a_refused_start_announces_nothing(self, announcer: Announcer[StopSummary], out: io.StringIO) -> None:
         with pytest.raises(StorageError):
             serve(FakeServer(refusal=StorageError("a")), announcer, never_read)
 
         assert out.getvalue() == ""
-        assert not announcer.pid_file.path.exists()
+        assert not path_of(announcer).exists()
 
-    def test_a_pid_file_that_cannot_be_written_stops_it(self, announcer: Announcer, tmp_path: Path) -> None:
+    def test_a_pid_file_that_cannot_be_written_stops_it(
+        self, announcer: Announcer[StopSummary], tmp_path: Path
+    ) -> None:
         server = FakeServer()
 
         with pytest.raises(StorageError, match="pid file"):
@@ -486,34 +495,45 @@ class TestServing:
 
         assert server.steps == ["started", "stopped: failed"]
 
-    def test_a_pid_file_of_another_process_is_left_alone(self, announcer: Announcer) -> None:
-        announcer.pid_file.path.write_text("1\n")
+    def test_a_pid_file_of_another_process_is_left_alone(self, announcer: Announcer[StopSummary]) -> None:
+        path_of(announcer).write_text("1\n")
 
-        announcer.gone()
+        announcer.gone({})
 
-        assert announcer.pid_file.path.exists()
+        assert path_of(announcer).exists()
 
-    def test_a_pid_file_that_was_left_behind_is_told(self, announcer: Announcer) -> None:
-        announcer.pid_file.path.write_text("4711\n")
+    def test_a_pid_file_that_was_left_behind_is_told(self, announcer: Announcer[StopSummary]) -> None:
+        path_of(announcer).write_text("4711\n")
         events: list[Event] = []
 
-        dataclasses.replace(announcer, publish=events.append).ready("127.0.0.1:12345")
+        publishing = dataclasses.replace(
+            words(Terminal(stdout=LineWriter(None), stderr=LineWriter(None))), publish=events.append
+        )
+        dataclasses.replace(announcer, words=publishing).ready("127.0.0.1:12345")
 
         [event] = events
-        assert event.fields() == {"previous_pid": "4711", "pid_file": str(announcer.pid_file.path)}
+        assert event.fields() == {"previous_pid": "4711", "pid_file": str(path_of(announcer))}
 
-    def test_a_hangup_reads_the_configuration_again(self, announcer: Announcer) -> None:
+    def test_a_hangup_reads_the_configuration_again(self, announcer: Announcer[StopSummary]) -> None:
         """And so does one that came before the server was ready, when it is."""
         server = FakeServer(lambda: os.kill(os.getpid(), signal.SIGHUP))
+
+        left: list[str] = []
+        server.on_stop = lambda: left.append(outcome_path(path_of(announcer)).read_text())
 
         def read() -> tuple[NamesrvConfig, ConfigStore]:
             asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGTERM)
             return NamesrvConfig(product_env_name="another"), ConfigStore(Path("unused"))
 
+        before_ns = time.monotonic_ns()
         assert serve(server, announcer, read) == 0
+        outcome = json.loads(left[0])
+        assert before_ns <= outcome.pop("began_ns") <= time.monotonic_ns()
+        assert outcome == {"applied": ["productEnvName"], "restart": [], "refused": [], "reason": ""}
+        assert not outcome_path(path_of(announcer)).exists()
         assert server.steps == ["started", "reloaded: another", "stopped: SIGTERM"]
 
-    def test_a_configuration_that_cannot_be_read_ends_nothing(self, announcer: Announcer) -> None:
+    def test_a_configuration_that_cannot_be_read_ends_nothing(self, announcer: Announcer[StopSummary]) -> None:
         server = FakeServer(lambda: os.kill(os.getpid(), signal.SIGHUP))
 
         def read() -> tuple[NamesrvConfig, ConfigStore]:
@@ -523,16 +543,16 @@ class TestServing:
         assert serve(server, announcer, read) == 0
         assert server.steps == ["started", "stopped: SIGTERM"]
 
-    def test_the_ready_descriptor_gets_the_address_and_is_closed(self, announcer: Announcer) -> None:
+    def test_the_ready_descriptor_gets_the_address_and_is_closed(self, announcer: Announcer[StopSummary]) -> None:
         reader, writer = os.pipe()
 
         dataclasses.replace(announcer, ready_fd=writer).ready("127.0.0.1:12345")
 
         with os.fdopen(reader, encoding="ascii") as file:
             assert file.read() == "127.0.0.1:12345\n"
-        assert announcer.pid_file.path.read_text() == f"{os.getpid()}\n"
+        assert path_of(announcer).read_text() == f"{os.getpid()}\n"
 
-    def test_a_ready_descriptor_that_nobody_reads_is_no_failure(self, announcer: Announcer) -> None:
+    def test_a_ready_descriptor_that_nobody_reads_is_no_failure(self, announcer: Announcer[StopSummary]) -> None:
         reader, writer = os.pipe()
         os.close(reader)
         try:

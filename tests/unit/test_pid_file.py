@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cosmodrome.cli.pid_file import PidFile
 from cosmodrome.errors import StorageError
+from cosmodrome.operating.pid_file import PidFile
 
 HOLDER = """
 import fcntl, os, sys
@@ -44,8 +44,8 @@ def test_it_holds_the_process_id_and_goes(path: Path) -> None:
 
     assert file.take() is None
     assert path.read_text() == f"{os.getpid()}\n"
-    file.release()
-    file.release()
+    file.release({})
+    file.release({})
     assert not path.exists()
 
 
@@ -58,7 +58,7 @@ def test_one_that_is_left_tells_of_an_unclean_end(path: Path, left: str) -> None
 
     assert file.take() == number
     assert path.read_text() == f"{os.getpid()}\n"
-    file.release()
+    file.release({})
 
 
 def test_an_empty_one_tells_nothing(path: Path) -> None:
@@ -67,14 +67,14 @@ def test_an_empty_one_tells_nothing(path: Path) -> None:
     file = PidFile(path, is_asked_for=True)
 
     assert file.take() is None
-    file.release()
+    file.release({})
 
 
 def test_that_of_a_process_that_runs_is_not_taken(path: Path, holder: subprocess.Popen[str]) -> None:
     file = PidFile(path, is_asked_for=True)
     with pytest.raises(StorageError, match=f"running process {holder.pid}"):
         file.take()
-    file.release()
+    file.release({})
 
     assert path.read_text() == f"{holder.pid}\n"
 
@@ -87,7 +87,7 @@ def test_one_that_nobody_asked_for_is_done_without(
         with caplog.at_level(logging.WARNING):
             file = PidFile(each, is_asked_for=False)
             assert file.take() is None
-            file.release()
+            file.release({})
         assert "no pid file is kept" in caplog.text
     assert path.read_text() == f"{holder.pid}\n"
 
@@ -105,13 +105,13 @@ def test_one_that_is_not_asked_for_makes_its_folder(tmp_path: Path) -> None:
 
     assert file.take() is None
     assert file.path.exists()
-    file.release()
+    file.release({})
 
 
 def test_one_that_another_has_replaced_is_left_to_it(path: Path) -> None:
     file = PidFile(path, is_asked_for=True)
     file.take()
     path.write_text("4711\n")
-    file.release()
+    file.release({})
 
     assert path.read_text() == "4711\n"

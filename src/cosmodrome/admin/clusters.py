@@ -9,11 +9,11 @@ import datetime as dt
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final
 
 from cosmodrome.admin.name_servers import NameServers
 from cosmodrome.admin.output import Output, Row, shown
+from cosmodrome.admin.settings_text import rounded
 from cosmodrome.admin.topics import unknown_cluster
 from cosmodrome.client.broker import BrokerClient
 from cosmodrome.errors import AnswerError, RemotingError
@@ -65,12 +65,23 @@ class BrokerState:
         return int(self.number(later) - self.number(earlier))
 
 
-async def cluster_list(servers: NameServers, output: Output, cluster: str | None, *, is_more: bool) -> int:
-    """Print all brokers of one cluster or of all, once.
+async def cluster_list(
+    servers: NameServers, output: Output, cluster: str | None, *, is_more: bool, interval_s: float | None = None
+) -> int:
+    """Print all brokers of one cluster or of all: once, or with an interval until the process is interrupted.
 
     Raises:
         MissingError: There is no such cluster.
     """
+    while True:
+        await _print_once(servers, output, cluster, is_more=is_more)
+        if interval_s is None:
+            return 0
+        output.flush()
+        await asyncio.sleep(interval_s)
+
+
+async def _print_once(servers: NameServers, output: Output, cluster: str | None, *, is_more: bool) -> None:
     info = await servers.first(lambda server: server.cluster_info())
     if cluster is not None and cluster not in info.cluster_addr_table:
         raise unknown_cluster(cluster, info.cluster_addr_table)
@@ -82,17 +93,6 @@ async def cluster_list(servers: NameServers, output: Output, cluster: str | None
     output.end("brokers")
     if not brokers:
         output.note("no broker is registered")
-    return 0
-
-
-async def cluster_list_for_ever(
-    servers: NameServers, output: Output, cluster: str | None, *, is_more: bool, interval_s: float
-) -> int:
-    """Print the list again and again, until the process is interrupted."""
-    while True:
-        await cluster_list(servers, output, cluster, is_more=is_more)
-        output.flush()
-        await asyncio.sleep(interval_s)
 
 
 async def _states(servers: NameServers, info: ClusterInfo, cluster: str | None) -> list[BrokerState]:
@@ -161,12 +161,12 @@ def _cells(broker: BrokerState, now_ms: int) -> str:
         broker.broker_id,
         shown(broker.addr),
         UNREACHABLE if broker.runtime is None else shown(broker.text("brokerVersionDesc")),
-        f"{_rounded(broker.number('putTps'), 2):>9}({sends[0]},{sends[1]}ms)",
-        f"{_rounded(sent, 2):>9}({pulls[0]},{pulls[1]}ms|{acks[0]},{acks[1]}ms)",
+        f"{rounded(broker.number('putTps'), 2):>9}({sends[0]},{sends[1]}ms)",
+        f"{rounded(sent, 2):>9}({pulls[0]},{pulls[1]}ms|{acks[0]},{acks[1]}ms)",
         _timer(broker),
         broker.text("pageCacheLockTimeMills"),
-        _rounded(hours, 2),
-        _rounded(broker.number("commitLogDiskRatio"), 4),
+        rounded(hours, 2),
+        rounded(broker.number("commitLogDiskRatio"), 4),
         "true" if broker.text("brokerActive").lower() == "true" else "false",
     )
 
@@ -176,14 +176,9 @@ _QUEUE_FACTS: Final = ("Size", "HeadWaitTimeMills")
 
 def _timer(broker: BrokerState) -> str:
     behind = f"{broker.number('timerReadBehind'):.0f}-{broker.number('timerOffsetBehind'):.0f}"
-    waiting = _rounded(broker.number("timerCongestNum") / 10_000, 1)
-    rates = [_rounded(broker.number(name), 1) for name in ("timerEnqueueTps", "timerDequeueTps")]
+    waiting = rounded(broker.number("timerCongestNum") / 10_000, 1)
+    rates = [rounded(broker.number(name), 1) for name in ("timerEnqueueTps", "timerDequeueTps")]
     return f"{behind}({waiting}w, {rates[0]}, {rates[1]})"
-
-
-def _rounded(number: float, digits: int) -> str:
-    """Round a half up, as Java's formatter does."""
-    return str(Decimal(repr(number)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
 
 
 def _more_cells(broker: BrokerState) -> str:

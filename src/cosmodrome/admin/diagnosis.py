@@ -12,6 +12,7 @@ from typing import Final
 
 from cosmodrome.errors import (
     AdminError,
+    AuthenticationError,
     ConnectError,
     DeniedError,
     MissingError,
@@ -33,37 +34,46 @@ from cosmodrome.protocol.codes import ResponseCode
 from cosmodrome.transport.tls import TlsFiles, client_context
 
 _PROBE_S: Final = 1.0
-_CHECK: Final = "check the address (-n, or $NAMESRV_ADDR) and that the NameServer runs there"
+_CHECKS: Final = {
+    "NameServer": "check the address (-n, or $NAMESRV_ADDR) and that the NameServer runs there",
+    "broker": "check that the broker runs, and that the address that it registered can be reached from here (brokerIP1)",
+}
 
 
-async def explained(address: str, error: RocketMQError, *, uses_tls: bool) -> AdminError:
-    """Give the error that a person reads; the one given is its cause. May connect once more to find out."""
+async def explained(address: str, error: RocketMQError, *, uses_tls: bool, peer: str = "NameServer") -> AdminError:
+    """Give the error that a person reads; the one given is its cause. May connect once more to find out.
+
+    `peer` is what is at the address: NameServer or broker.
+    """
     if isinstance(error, RequestTimeoutError):
-        found = await _timed_out(address, str(error))
+        found = await _timed_out(address, str(error), peer)
     elif isinstance(error, ConnectError):
-        found = await _not_connected(address, error.__cause__, uses_tls=uses_tls)
+        found = await _not_connected(address, error.__cause__, peer, uses_tls=uses_tls)
+    elif isinstance(error, RefusedError) and error.code in _MISSING_AT_BROKERS and peer == "broker":
+        found = MissingError(f"{address}: {_MISSING_AT_BROKERS[error.code]}.", why=_remark(error))
     else:
-        kind = next(kind for kind in type(error).__mro__ if kind in _ANSWERED)
-        found = _ANSWERED[kind](address, error)
+        answered = {**_ANSWERED, **_ANSWERED_BY_BROKERS} if peer == "broker" else _ANSWERED
+        kind = next(kind for kind in type(error).__mro__ if kind in answered)
+        found = answered[kind](address, error)
     found.__cause__ = error
     return found
 
 
-async def _timed_out(address: str, text: str) -> AdminError:
+async def _timed_out(address: str, text: str, peer: str) -> AdminError:
     if await _accepts(address, tls=None):
         return NoAnswerError(
             f"{address} accepts connections and does not answer.",
-            why=f"it is overloaded or stopped in its tracks, or it is no NameServer ({text}).",
+            why=f"it is overloaded or stopped in its tracks, or it is no {peer} ({text}).",
             remedy="try again, with more time: --timeout 30; or look at the process that listens there",
         )
     return NoAnswerError(
         f"nothing answers at {address}.",
         why="no host has this address, or a firewall drops what is sent there.",
-        remedy=_CHECK,
+        remedy=_CHECKS[peer],
     )
 
 
-async def _not_connected(address: str, cause: BaseException | None, *, uses_tls: bool) -> AdminError:
+async def _not_connected(address: str, cause: BaseException | None, peer: str, *, uses_tls: bool) -> AdminError:
     if isinstance(cause, socket.gaierror | UnicodeError):
         return UnreachableError(
             f"{address}: the name cannot be looked up.",
@@ -71,7 +81,9 @@ async def _not_connected(address: str, cause: BaseException | None, *, uses_tls:
             remedy="check the spelling, or use an IP address",
         )
     if isinstance(cause, ConnectionRefusedError):
-        return UnreachableError(f"nothing listens on {address}.", why="the connection was refused.", remedy=_CHECK)
+        return UnreachableError(
+            f"nothing listens on {address}.", why="the connection was refused.", remedy=_CHECKS[peer]
+        )
     if isinstance(cause, ssl.SSLCertVerificationError):
         return TlsMismatchError(
             f"the certificate of {address} is not trusted.",
@@ -83,11 +95,11 @@ async def _not_connected(address: str, cause: BaseException | None, *, uses_tls:
             f"{address} does not speak TLS.", why=f"no TLS session came about: {cause}.", remedy="leave --tls out"
         )
     if cause is not None:
-        return UnreachableError(f"cannot reach {address}.", why=f"{cause}.", remedy=_CHECK)
-    return await _broken(address)
+        return UnreachableError(f"cannot reach {address}.", why=f"{cause}.", remedy=_CHECKS[peer])
+    return await _broken(address, peer)
 
 
-async def _broken(address: str) -> AdminError:
+async def _broken(address: str, peer: str) -> AdminError:
     if await _accepts(address, tls=client_context(TlsFiles())):
         return TlsMismatchError(
             f"{address} takes TLS connections only.",
@@ -96,8 +108,8 @@ async def _broken(address: str) -> AdminError:
         )
     return UnreachableError(
         f"{address} closed the connection without an answer.",
-        why="it is stopping, it is no NameServer, or something between closes such connections.",
-        remedy=_CHECK,
+        why=f"it is stopping, it is no {peer}, or something between closes such connections.",
+        remedy=_CHECKS[peer],
     )
 
 
@@ -175,7 +187,61 @@ def _unreadable(address: str, error: RocketMQError) -> AdminError:
     )
 
 
+def _unauthenticated(address: str, error: RocketMQError) -> AdminError:
+    return DeniedError(
+        f"{address} does not accept the credentials.",
+        why=_remark(error),
+        remedy="sign with an account that may do this: --credentials FILE (accessKey, secretKey), or "
+        "$ROCKETMQ_HOME/conf/tools.yml, or $ROCKETMQ_ACCESS_KEY and $ROCKETMQ_SECRET_KEY",
+    )
+
+
+def _denied_by_broker(address: str, error: RocketMQError) -> AdminError:
+    return DeniedError(
+        f"{address} does not allow it.",
+        why=_remark(error),
+        remedy="run it on the broker's own host, or with --credentials of an administrator, or change the broker's policy",
+    )
+
+
+def _not_offered_by_broker(address: str, error: RocketMQError) -> AdminError:
+    return UnavailableError(
+        f"{address} does not offer this.", why=f"this release of the broker does not know the request; {_remark(error)}"
+    )
+
+
+def _busy_broker(address: str, error: RocketMQError) -> AdminError:
+    return WarmingUpError(
+        f"{address} cannot do it now.",
+        why=f"it is starting, stopping or busy; {_remark(error)}",
+        remedy="try again in a while",
+    )
+
+
+def _unreadable_broker(address: str, error: RocketMQError) -> AdminError:
+    return UnavailableError(
+        f"{address} gave an answer that cannot be read.", why=f"{error}.", remedy="is this the address of a broker?"
+    )
+
+
+def _missing_at_broker(address: str, error: RocketMQError) -> AdminError:
+    return MissingError(f"{address} does not have it.", why=_remark(error), remedy="check the spelling")
+
+
+_MISSING_AT_BROKERS: Final[Mapping[int, str]] = {
+    ResponseCode.TOPIC_NOT_EXIST: "there is no such topic",
+    ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST: "there is no such consumer group",
+    ResponseCode.CONSUMER_NOT_ONLINE: "no consumer of the group is online",
+}
+_ANSWERED_BY_BROKERS: Final[Mapping[type, Callable[[str, RocketMQError], AdminError]]] = {
+    NotFoundError: _missing_at_broker,
+    NotPermittedError: _denied_by_broker,
+    NotReadyError: _busy_broker,
+    NotSupportedError: _not_offered_by_broker,
+    UnreadableAnswerError: _unreadable_broker,
+}
 _ANSWERED: Final[Mapping[type, Callable[[str, RocketMQError], AdminError]]] = {
+    AuthenticationError: _unauthenticated,
     NotFoundError: _missing,
     NotPermittedError: _denied,
     NotReadyError: _not_ready,

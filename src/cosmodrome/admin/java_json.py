@@ -18,9 +18,11 @@ def java_pretty(value: Any, depth: int = 0) -> str:
         members = {_camel(name): getattr(value, name) for name in value.__struct_fields__}
         parts = [(_text(name), members[name]) for name in sorted(members) if members[name] is not None]
     elif isinstance(value, Mapping):
-        parts = [(str(key) if isinstance(key, int) else _text(key), each) for key, each in value.items()]
+        known = {key: each for key, each in value.items() if each is not None}
+        parts = [(str(key) if isinstance(key, int) else _text(key), each) for key, each in known.items()]
     elif isinstance(value, list | tuple):
-        return _enclosed("[", [java_pretty(each, depth + 1) for each in value], "]", depth)
+        # An empty list is written as one with an empty line in it.
+        return _enclosed("[", [java_pretty(each, depth + 1) for each in value] or [""], "]", depth)
     else:
         return _text(value)
     return _enclosed("{", [f"{key}:{java_pretty(each, depth + 1)}" for key, each in parts], "}", depth)

@@ -18,58 +18,31 @@ class Family(NamedTuple):
 
 _FAMILIES: Final = (
     Family(
-        "it changes topics on brokers",
-        ("topicRoute", "topicList", "deleteTopic (the NameServer's part)"),
+        "it needs static topics, which have a map of queues beside their route",
+        ("topicRoute", "updateTopic"),
+        ("updateStaticTopic", "remappingStaticTopic"),
+    ),
+    Family(
+        "it asks brokers about lite topics",
+        ("topicRoute -l", "topicStatus"),
         (
-            "updateTopic", "updateTopicList", "updateTopicPerm", "updateStaticTopic", "remappingStaticTopic",
-            "cleanUnusedTopic", "setConsumeMode",
+            "getParentTopicInfo", "getLiteTopicInfo", "triggerLiteDispatch", "getBrokerLiteInfo", "getLiteClientInfo",
+            "getLiteGroupInfo",
         ),
     ),
     Family(
-        "it asks brokers about their topics",
-        ("topicRoute -l", "topicClusterList", "topicList -c"),
-        ("topicStatus", "statsAll", "queryCq", "getParentTopicInfo", "getLiteTopicInfo", "triggerLiteDispatch"),
-    ),
-    Family(
-        "it asks or changes brokers",
-        ("clusterList", "clusterList -m", "wipeWritePerm", "addWritePerm"),
+        "it asks or changes a part of brokers that this tool does not know",
+        ("brokerStatus", "getBrokerConfig", "updateBrokerConfig", "clusterList -m"),
         (
-            "brokerStatus", "brokerConsumeStats", "updateBrokerConfig", "getBrokerConfig", "cleanExpiredCQ",
-            "deleteExpiredCommitLog", "resetMasterFlushOffset", "sendMsgStatus", "haStatus", "getBrokerEpoch",
-            "getColdDataFlowCtrInfo", "updateColdDataFlowCtrGroupConfig", "removeColdDataFlowCtrGroupConfig",
-            "setCommitLogReadAheadMode", "switchTimerEngine", "getBrokerLiteInfo", "addBroker", "removeBroker",
-            "clusterRT", "startMonitoring", "checkRocksdbCqWriteProgress", "rocksDBConfigToJson",
+            "resetMasterFlushOffset", "getBrokerEpoch", "getColdDataFlowCtrInfo", "updateColdDataFlowCtrGroupConfig",
+            "removeColdDataFlowCtrGroupConfig", "setCommitLogReadAheadMode", "switchTimerEngine", "addBroker",
+            "removeBroker", "startMonitoring", "checkRocksdbCqWriteProgress", "rocksDBConfigToJson",
         ),
     ),
     Family(
-        "it asks or changes consumer groups on brokers",
-        ("topicList -c (consumer groups by topic)", "allocateMQ"),
-        (
-            "updateSubGroup", "updateSubGroupList", "deleteSubGroup", "getConsumerConfig", "consumerProgress",
-            "consumerStatus", "consumerConnection", "cloneGroupOffset", "resetOffsetByTime", "skipAccumulatedMessage",
-            "getLiteClientInfo", "getLiteGroupInfo",
-        ),
-    ),
-    Family(
-        "it asks brokers about producers",
-        ("clusterList", "topicRoute"),
-        ("producer", "producerConnection"),
-    ),
-    Family(
-        "it sends or reads messages",
-        ("topicRoute", "allocateMQ"),
-        (
-            "sendMessage", "consumeMessage", "checkMsgSendRT", "queryMsgById", "queryMsgByKey", "queryMsgByUniqueKey",
-            "queryMsgByOffset", "queryMsgTraceById", "printMsg", "printMsgByQueue", "DecodeMessageId",
-        ),
-    ),
-    Family(
-        "it exports what brokers hold, or reads a broker's files",
-        ("topicList -o json", "clusterList -o json", "getNamesrvConfig -o json"),
-        (
-            "exportMetadata", "exportConfigs", "exportMetrics", "exportMetadataInRocksDB", "exportPopRecord",
-            "dumpCompactionLog",
-        ),
+        "it reads a broker's own files, or ends POP",
+        ("exportMetadata", "exportConfigs", "exportMetrics"),
+        ("exportMetadataInRocksDB", "exportPopRecord", "dumpCompactionLog"),
     ),
     Family(
         "it talks to controllers",

@@ -7,6 +7,7 @@ Must not know: how a server is asked.
 from cosmodrome.admin.name_servers import NameServers, conclude, say_done
 from cosmodrome.admin.output import Output, shown
 from cosmodrome.client.name_server import ORDER_TOPIC_CONFIG
+from cosmodrome.errors import UsageError
 
 
 async def update_kv_config(servers: NameServers, output: Output, namespace: str, key: str, value: str) -> int:
@@ -39,6 +40,23 @@ async def list_kv_config(servers: NameServers, output: Output, namespace: str) -
         output.row({"key": key, "value": value}, f"{shown(key):<48}  {shown(value)}")
     output.end("entries", namespace=namespace)
     return 0
+
+
+async def update_order_conf(
+    servers: NameServers, output: Output, *, topic: str, order_conf: str | None, method: str
+) -> int:
+    """Store, print or remove the order configuration of a topic, as `method` says: put, get or delete.
+
+    Raises:
+        UsageError: There is nothing to be stored.
+    """
+    if method == "get":
+        return await get_order_conf(servers, output, topic)
+    if method == "delete":
+        return await delete_order_conf(servers, output, topic)
+    if not order_conf:
+        raise UsageError("please set orderConf with option -v.", remedy="for example: -v 'broker-a:4;broker-b:4'")
+    return await put_order_conf(servers, output, topic, order_conf)
 
 
 async def put_order_conf(servers: NameServers, output: Output, topic: str, order_conf: str) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
+from cosmodrome.admin.credentials import Keys
 from cosmodrome.admin.output import Output, Row, error_facts
 from cosmodrome.client.addresses import Address, Servers
 from cosmodrome.client.name_server import NameServerClient
@@ -22,6 +23,7 @@ from cosmodrome.errors import (
     UnreachableError,
     UnreadableAnswerError,
 )
+from cosmodrome.protocol.command import RemotingCommand
 from cosmodrome.transport.client import RemotingClient
 
 ValueT = TypeVar("ValueT")
@@ -32,6 +34,23 @@ _HEAD_START_S: Final = 0.5
 # What another server may answer better.
 _ASK_ELSEWHERE: Final = (RemotingError, NotReadyError, UnreadableAnswerError)
 _PARTLY_FAILED: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How servers are reached: with TLS, trusting what this file says, and signed with these keys."""
+
+    tls: bool = False
+    tls_trust: str | None = None
+    keys: Keys | None = None
+
+    def sign(self) -> Callable[[RemotingCommand], RemotingCommand] | None:
+        """Give what signs a request; None when there are no keys."""
+        if self.keys is None:
+            return None
+        from cosmodrome.client.credentials import Credentials  # noqa: PLC0415  # most clusters have no accounts
+
+        return Credentials(*self.keys).signed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +68,9 @@ class Outcome(Generic[ValueT]):
         return {"address": self.address, "ok": False, "error": error_facts(self.error)}
 
 
+_PLAIN: Final = Access()
+
+
 class NameServers:
     """All that the address list means. Raises AdminError only, whose texts are for a person.
 
@@ -56,15 +78,20 @@ class NameServers:
         remoting: Open as long as this is used.
         servers: The addresses, and the names that could not be looked up.
         timeout_s: For one request to one server.
-        uses_tls: Whether `remoting` speaks TLS, for the advice in errors.
+        access: How `remoting` reaches servers: for the advice in errors, and for connections of other kinds.
     """
 
-    def __init__(self, remoting: RemotingClient, servers: Servers, timeout_s: float, *, uses_tls: bool = False) -> None:
+    def __init__(self, remoting: RemotingClient, servers: Servers, timeout_s: float, access: Access = _PLAIN) -> None:
         self.remoting = remoting
         self.timeout_s = timeout_s
-        self._uses_tls = uses_tls
+        self.access = access
         self._clients = [NameServerClient(remoting, str(address), timeout_s) for address in servers.found]
         self._unknown: Mapping[Address, RemotingError] = servers.failures
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses of all servers, in their order."""
+        return tuple(client.address for client in self._clients)
 
     async def first(self, ask: Callable[[NameServerClient], Awaitable[ValueT]]) -> ValueT:
         """Give the first answer. The servers are asked in their order, the next one when one fails or is slow.
@@ -90,7 +117,7 @@ class NameServers:
                     except _ASK_ELSEWHERE as error:
                         errors.append((address, error))
                     except AnswerError as error:
-                        raise await self._explained(address, error) from error
+                        raise await self.explained(address, error) from error
         finally:
             for task in running:
                 task.cancel()
@@ -107,18 +134,19 @@ class NameServers:
         try:
             return Outcome(address=client.address, value=await ask(client))
         except (RemotingError, AnswerError) as error:
-            return Outcome(address=client.address, error=await self._explained(client.address, error))
+            return Outcome(address=client.address, error=await self.explained(client.address, error))
 
     async def _failed(self, name: Address) -> Outcome[ValueT]:
-        return Outcome(address=str(name), error=await self._explained(str(name), self._unknown[name]))
+        return Outcome(address=str(name), error=await self.explained(str(name), self._unknown[name]))
 
-    async def _explained(self, address: str, error: RocketMQError) -> AdminError:
+    async def explained(self, address: str, error: RocketMQError, *, peer: str = "NameServer") -> AdminError:
+        """Give the error that a person reads, for any server that was asked; `peer` is what it is."""
         from cosmodrome.admin.diagnosis import explained  # noqa: PLC0415  # most commands succeed, and start quickly
 
-        return await explained(address, error, uses_tls=self._uses_tls)
+        return await explained(address, error, uses_tls=self.access.tls, peer=peer)
 
     async def _nobody(self, errors: Sequence[tuple[str, RocketMQError]]) -> AdminError:
-        found = await asyncio.gather(*(self._explained(address, error) for address, error in errors))
+        found = await asyncio.gather(*(self.explained(address, error) for address, error in errors))
         if len(found) == 1:
             return found[0]
         kind = UnreachableError if all(isinstance(error, UnreachableError) for error in found) else NoAnswerError

@@ -5,12 +5,14 @@ Must not know: what the rows are about.
 """
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final, TextIO
 
 import msgspec
 
+from cosmodrome.admin.progress import Progress, Rates
 from cosmodrome.errors import AdminError, OperatorError, RefusedError
 
 # What would move the cursor or end a line of a table.
@@ -48,6 +50,7 @@ class Output:
         self._stderr = stderr
         self._verbosity = verbosity
         self._rows: list[Row] = []
+        self._progress: Progress | None = None
 
     @property
     def is_text(self) -> bool:
@@ -92,6 +95,24 @@ class Output:
         elif self._form is OutputForm.JSON:
             self._write_document(document)
 
+    def progress(self, noun: str, total: int, clock: Callable[[], float] = time.monotonic) -> Progress:
+        """Give what shows how far long work is: on a terminal, unless quiet. Only the last one given is shown."""
+        shows = self._verbosity is not Verbosity.QUIET and self._stderr.isatty()
+        self._progress = Progress(self._stderr if shows else None, noun, total, clock)
+        return self._progress
+
+    def rates(self, verb: str) -> Rates:
+        """Give what counts messages and shows how fast they go: on a terminal, unless quiet."""
+        shows = self._verbosity is not Verbosity.QUIET and self._stderr.isatty()
+        rates = Rates(self._stderr if shows else None, verb)
+        self._progress = rates
+        return rates
+
+    @property
+    def has_reader(self) -> bool:
+        """Whether somebody reads standard output, as far as is known."""
+        return self._stdout is not None
+
     def note(self, text: str) -> None:
         """Tell a person something on standard error that is no result and no error."""
         if self._verbosity is not Verbosity.QUIET:
@@ -116,6 +137,7 @@ class Output:
             self._drop()
 
     def _tell(self, text: str) -> None:
+        self._make_room()
         try:
             self._stderr.write(f"{text}\n")
         except (BrokenPipeError, ValueError):
@@ -124,7 +146,12 @@ class Output:
     def _write_document(self, document: Row) -> None:
         self._write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
 
+    def _make_room(self) -> None:
+        if self._progress is not None:
+            self._progress.clear()
+
     def _write(self, line: str) -> None:
+        self._make_room()
         try:
             if self._stdout is not None:
                 self._stdout.write(f"{line}\n")

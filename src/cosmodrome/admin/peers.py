@@ -7,27 +7,22 @@ NameServers do not talk to each other, so a broker that reaches only some of the
 """
 
 import asyncio
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from cosmodrome.admin.name_servers import NameServers, Outcome, conclude
-from cosmodrome.admin.output import Output, shown, snake_case
+from cosmodrome.admin.output import Output, shown
 from cosmodrome.client.name_server import NameServerClient
 from cosmodrome.errors import NotFoundError, UsageError
 from cosmodrome.protocol.bodies.cluster import ClusterInfo
-from cosmodrome.protocol.bodies.route import TopicRouteData
-from cosmodrome.protocol.json_dialects import encode_json
+from cosmodrome.protocol.route_digest import NO_ROUTE, TableDigest, route_digest
 
 DIFFERENT: Final = 1
 """Exit code when the servers disagree."""
 
 _AT_ONCE: Final = 64
-_DIGEST_BYTES: Final = 8
 _SHOWN_TOPICS: Final = 20
-_NO_ROUTE: Final = "no route"
-"""Of a topic whose brokers are gone, or that was deleted meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +36,12 @@ class PeerView:
     @property
     def digest(self) -> str:
         """A text that is equal for equal content, whatever the order in which it was registered."""
-        brokers = [[*key, addr] for key, addr in sorted(self.brokers.items())]
-        return _digest([brokers, sorted(self.routes.items())])
+        digest = TableDigest()
+        for place, addr in self.brokers.items():
+            digest.add_broker(place, addr)
+        for topic, route in self.routes.items():
+            digest.add_route(topic, route)
+        return digest.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,24 +111,10 @@ async def peer_view(server: NameServerClient) -> PeerView:
             try:
                 routes[topic] = route_digest(await server.topic_route(topic))
             except NotFoundError:
-                routes[topic] = _NO_ROUTE
+                routes[topic] = NO_ROUTE
 
     await asyncio.gather(*(read_some() for _ in range(_AT_ONCE)))
     return PeerView(address=server.address, brokers=_brokers(info), routes=routes)
-
-
-def route_digest(route: TopicRouteData) -> str:
-    """Give a text that is equal for equal routes, whatever the order of what is in them."""
-    mappings = route.topic_queue_mapping_by_broker or {}
-    return _digest(
-        [
-            sorted((data.cluster, data.broker_name, sorted(data.broker_addrs.items())) for data in route.broker_datas),
-            sorted(encode_json(data) for data in route.queue_datas),
-            sorted((addr, sorted(filters)) for addr, filters in route.filter_server_table.items()),
-            route.order_topic_conf,
-            sorted((name, encode_json(snake_case(info))) for name, info in mappings.items()),
-        ]
-    )
 
 
 def differences(views: Sequence[PeerView]) -> Iterator[Difference]:
@@ -153,10 +138,6 @@ def _brokers(info: ClusterInfo) -> Mapping[tuple[str, str, int], str]:
         if name in info.broker_addr_table
         for id_, addr in info.broker_addr_table[name].broker_addrs.items()
     }
-
-
-def _digest(value: object) -> str:
-    return hashlib.blake2b(encode_json(value), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def _counts(view: PeerView) -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""Commands about all topics, or the existence of one: topicList, deleteTopic.
+"""Commands about all topics: topicList.
 
 Owns: their layouts; what kind of topic a name stands for.
 Must not know: how a server is asked.
@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from enum import Enum
 from typing import Final
 
-from cosmodrome.admin.name_servers import NameServers, conclude, say_done
+from cosmodrome.admin.name_servers import NameServers
 from cosmodrome.admin.output import Output, shown
 from cosmodrome.client.broker import BrokerClient
 from cosmodrome.client.name_server import NameServerClient
@@ -58,6 +58,12 @@ def kind_of(topic: str, own_names: Collection[str]) -> TopicKind:
     return TopicKind.SYSTEM if is_system else TopicKind.USER
 
 
+async def listed(servers: NameServers, output: Output, *, by_cluster: bool, **chosen: bool) -> int:
+    """Print the topics of the chosen kinds; `chosen` has the value of each TopicKind."""
+    kinds = frozenset(kind for kind in TopicKind if chosen[kind.value])
+    return await (topic_list_by_cluster if by_cluster else topic_list)(servers, output, kinds)
+
+
 async def topic_list(servers: NameServers, output: Output, kinds: Collection[TopicKind]) -> int:
     """Print topic names, each whole and on a line of its own; all of them when `kinds` is empty."""
     if output.is_text and not kinds:
@@ -95,21 +101,6 @@ async def topic_list_by_cluster(servers: NameServers, output: Output, kinds: Col
     for address in sorted(groups.silent):
         output.note(f"broker {address} did not answer: consumer groups of its topics are missing")
     return 0
-
-
-async def delete_topic(servers: NameServers, output: Output, topic: str, cluster: str) -> int:
-    """Make all NameServers forget a topic in one cluster, and say what that does not do."""
-    known = (await servers.first(lambda server: server.cluster_info())).cluster_addr_table
-    if cluster not in known:
-        raise unknown_cluster(cluster, known)
-    outcomes = await servers.each(lambda server: server.delete_topic(topic, cluster))
-    java_line = f"delete topic [{topic}] from NameServer success."
-    say_done(output, outcomes, java_line, topic=topic, cluster=cluster)
-    output.note(
-        "this is the NameServer's part only. The brokers still have the topic, and register it again with their "
-        f"next change or start: delete it there too, with mqadmin of Apache RocketMQ: deleteTopic -c {cluster} -t {topic}"
-    )
-    return conclude(output, outcomes)
 
 
 def unknown_cluster(cluster: str, known: Iterable[str]) -> MissingError:

@@ -27,7 +27,7 @@ class AuditFile:
     """
 
     def __init__(self, path: Path, *, max_bytes: int, files_kept: int) -> None:
-        self._path = path
+        self.path = path
         self._max_bytes = max_bytes
         self._files_kept = files_kept
         self._descriptor: int | None = None
@@ -39,11 +39,11 @@ class AuditFile:
             StorageError: It cannot be used; or there is none, and its folder does not allow one.
         """
         try:
-            if self._path.exists():
+            if self.path.exists():
                 self._opened()
                 self.close()
             else:
-                _check_writable(self._path.absolute().parent)
+                _check_writable(self.path.absolute().parent)
         except OSError as error:
             raise self._failed(error) from error
 
@@ -78,18 +78,18 @@ class AuditFile:
         if self._descriptor is not None and not self._is_in_place(self._descriptor):
             self.close()
         if self._descriptor is None:
-            make_folder(self._path.parent)
-            is_new = not self._path.exists()
+            make_folder(self.path.parent)
+            is_new = not self.path.exists()
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-            self._descriptor = os.open(self._path, flags, _MODE)
+            self._descriptor = os.open(self.path, flags, _MODE)
             if is_new:
-                _sync_folder(self._path.parent)
+                _sync_folder(self.path.parent)
             _mend_end(self._descriptor)
         return self._descriptor
 
     def _is_in_place(self, descriptor: int) -> bool:
         try:
-            return os.path.samestat(os.fstat(descriptor), self._path.stat())
+            return os.path.samestat(os.fstat(descriptor), self.path.stat())
         except FileNotFoundError:
             return False
 
@@ -100,10 +100,10 @@ class AuditFile:
             younger = self._numbered(number - 1)
             if younger.exists():
                 younger.replace(self._numbered(number))
-        self._path.replace(self._numbered(1))
+        self.path.replace(self._numbered(1))
 
     def _numbered(self, number: int) -> Path:
-        return self._path.with_name(f"{self._path.name}.{number}")
+        return self.path.with_name(f"{self.path.name}.{number}")
 
     def _take_back(self, size: int | None) -> None:
         """Leave no part of lines that could not be written whole; if even that fails, the next opening mends it."""
@@ -117,7 +117,7 @@ class AuditFile:
 
     def _failed(self, error: OSError) -> StorageError:
         return StorageError(
-            f"cannot write the audit log {self._path}: {error.strerror or error}.",
+            f"cannot write the audit log {self.path}: {error.strerror or error}.",
             why="a change is made only when it is known who made it.",
             remedy="free some space, make the folder writable, or set auditLog to another file; "
             "the next change succeeds without a restart.",

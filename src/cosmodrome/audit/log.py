@@ -10,6 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from cosmodrome.audit.file import AuditFile
@@ -24,6 +25,8 @@ NOTES_PER_MINUTE: Final = 60
 
 _SHOWN_OF_CUT: Final = 500
 _DIGEST_CHARACTERS: Final = 16
+_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+_ID_CHARACTERS: Final = 10
 
 Line = Mapping[str, Any]
 
@@ -49,6 +52,12 @@ class AuditLog:
         self._notes: list[bytes] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._budgets: dict[str, _Budget] = {}
+        self._last_id = 0
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._file.path
 
     def start(self) -> None:
         """Mend what a crash left behind. A file that cannot be used is told of, and does not keep the server down."""
@@ -57,23 +66,24 @@ class AuditLog:
         except StorageError as error:
             self._on_failure(error.what)
 
-    async def record(self, line: Line) -> None:
-        """Write a line; it is on disk when this returns.
+    async def record(self, line: Line) -> str:
+        """Write a line; it is on disk when this returns. Gives its id.
 
         Raises:
             StorageError: It is not. What it says must not be done.
         """
-        data = self._line(line)
+        line_id, data = self._line(line)
         async with self._writing:
             try:
                 await asyncio.to_thread(self._file.append, data)
             except StorageError as error:
                 self._on_failure(error.what)
                 raise
+        return line_id
 
     def note(self, line: Line) -> None:
         """Write a line soon."""
-        self._notes.append(self._line(line))
+        self._notes.append(self._line(line)[1])
         if len(self._notes) == 1:
             task = asyncio.ensure_future(self._write_notes())
             self._tasks.add(task)
@@ -100,9 +110,25 @@ class AuditLog:
             except StorageError as error:
                 self._on_failure(error.what)
 
-    def _line(self, line: Line) -> bytes:
-        when = dt.datetime.fromtimestamp(self._wall(), tz=dt.UTC).replace(tzinfo=None)
-        return _encoded({"time": f"{when.isoformat(timespec='milliseconds')}Z", **line})
+    def _line(self, line: Line) -> tuple[str, bytes]:
+        wall_s = self._wall()
+        self._last_id = max(self._last_id + 1, int(wall_s * 1_000_000))
+        line_id = id_of_number(self._last_id)
+        return line_id, _encoded({"time": _rfc3339(wall_s), "id": line_id, **line})
+
+
+def id_of_number(microseconds: int) -> str:
+    """Give the id of a line: ids of one log are in order as texts, until the year 2085, and short enough to be typed."""
+    digits: list[str] = []
+    while microseconds:
+        microseconds, digit = divmod(microseconds, len(_DIGITS))
+        digits.append(_DIGITS[digit])
+    return "".join(reversed(digits)).rjust(_ID_CHARACTERS, _DIGITS[0])
+
+
+def _rfc3339(unix_s: float) -> str:
+    when = dt.datetime.fromtimestamp(unix_s, tz=dt.UTC).replace(tzinfo=None)
+    return f"{when.isoformat(timespec='milliseconds')}Z"
 
 
 class _Budget:

@@ -1,5 +1,5 @@
-"""The command line: `cosmodrome`, and `mqnamesrv`, `mqbroker` and `mqadmin` with the flags of Java's scripts of these names."""
+"""The command line: `cosmodrome`, and `mqnamesrv`, `mqbroker`, `mqshutdown` and `mqadmin` with the flags of Java's scripts of these names."""
 
-from cosmodrome.cli.commands import main, mqadmin, mqbroker, mqnamesrv
+from cosmodrome.cli.commands import main, mqadmin, mqbroker, mqnamesrv, mqshutdown
 
-__all__ = ["main", "mqadmin", "mqbroker", "mqnamesrv"]
+__all__ = ["main", "mqadmin", "mqbroker", "mqnamesrv", "mqshutdown"]

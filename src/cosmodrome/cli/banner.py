@@ -38,10 +38,11 @@ def banner(start: Start, host: str) -> str:
     config = start.loaded.config
     peers = peer_address(start.address, host)
     source = str(start.loaded.path or "built-in defaults")
+    hint = "" if start.loaded.path else "write one: cosmodrome config init; "
     lines = [
         f"  remoting   {start.address:<22} brokers and clients: namesrvAddr={peers}",
         f"  http       {_http(start.http_address)}",
-        f"  config     {source:<22} (changes made at run time go to {start.loaded.store.path})",
+        f"  config     {source:<22} ({hint}changes made at run time go to {start.loaded.store.path})",
         f"  data       {config.data_dir} (KV: {config.kv_config_path})",
         f"  log        {_log(config)}",
         f"  changes    {_policy(config)}",

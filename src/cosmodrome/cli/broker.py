@@ -1,7 +1,7 @@
 """What `cosmodrome broker` does.
 
 Owns: the way from flags and a properties file to checked settings, to printing or checking them, or to a running broker.
-Must not know: the grammar of flags (commands.py); signals while it runs (broker_life.py); what a broker does.
+Must not know: the grammar of flags (commands.py); signals while it runs (serve.py); what a broker does.
 """
 
 import logging
@@ -13,16 +13,18 @@ from typing import Final
 
 from cosmodrome.broker.config import BrokerConfig
 from cosmodrome.cli.failures import EXIT_OK, end_with
-from cosmodrome.client.addresses import ADDRESS_VARIABLES
+from cosmodrome.cli.file_watch import FileWatch
+from cosmodrome.configuring.described import Program
+from cosmodrome.configuring.files import read_settings_file
+from cosmodrome.configuring.settings import broker_settings
 from cosmodrome.errors import ConfigError
+from cosmodrome.namesrv.config_file import Setting
 from cosmodrome.namesrv.config_store import ConfigStore
 from cosmodrome.namesrv.logs import LineWriter, LogFormat, configure_logging, end_logging
-from cosmodrome.namesrv.properties import decode, last_values, parse
 
 _LOG = logging.getLogger("cosmodrome.broker.config")
 
-_DEFAULT_STORE: Final = "~/store"
-_HOME_VARIABLE: Final = "ROCKETMQ_HOME"
+PID_FILE: Final = "broker.pid"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,29 +61,16 @@ def load_settings(options: BrokerOptions) -> LoadedSettings:
     """Read the settings: a later source wins, of the environment, the file, and the flags.
 
     Raises:
-        ConfigError: The file cannot be read, a key is not known, or a value cannot be used.
+        ConfigError: The file cannot be read, a key is not known, or a value cannot be used; it names every place.
     """
-    texts = {"storePathRootDir": _DEFAULT_STORE} | _environment()
-    store = None
+    flags = _flags(options)
+    file = store = None
     if options.config_file is not None:
-        path = Path(options.config_file)
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise ConfigError(f"cannot read {path}: {error.strerror or error}.") from error
-        texts |= last_values(parse(decode(content)[0]))
-        store = ConfigStore(path, dict.fromkeys(_flags(options), "a flag"), is_given=True, content=content)
-    return LoadedSettings(config=BrokerConfig.of_java(texts | _flags(options)), store=store)
-
-
-def _environment() -> dict[str, str]:
-    found = {}
-    address = next((os.environ[name] for name in ADDRESS_VARIABLES if os.environ.get(name)), None)
-    if address is not None:
-        found["namesrvAddr"] = address
-    if os.environ.get(_HOME_VARIABLE):
-        found["rocketmqHome"] = os.environ[_HOME_VARIABLE]
-    return found
+        file = read_settings_file(options.config_file, Program.BROKER)
+        store = ConfigStore(file.path, dict.fromkeys(flags, "a flag"), is_given=True, content=file.data)
+    settings = broker_settings(file, os.environ, [Setting(key, text, "a flag") for key, text in flags.items()])
+    config = BrokerConfig.of_java({key: each.text for key, each in settings.items()})
+    return LoadedSettings(config=config, store=store)
 
 
 def _flags(options: BrokerOptions) -> dict[str, str]:
@@ -129,24 +118,40 @@ def _check(config: BrokerConfig) -> list[str]:
 def _serve(options: BrokerOptions, loaded: LoadedSettings, stdout: LineWriter) -> int:
     # They load the broker and the event loop, which printing and checking do not need.
     from cosmodrome.broker.server import Broker  # noqa: PLC0415
-    from cosmodrome.cli.broker_life import Announcer, BrokerProgram, serve  # noqa: PLC0415
-    from cosmodrome.cli.pid_file import PidFile  # noqa: PLC0415
+    from cosmodrome.cli.broker_words import BrokerProgram, BrokerWords  # noqa: PLC0415
     from cosmodrome.cli.sd_notify import ServiceManager  # noqa: PLC0415
+    from cosmodrome.cli.serve import Announcer, serve  # noqa: PLC0415
+    from cosmodrome.operating.pid_file import PidFile  # noqa: PLC0415
 
     level = logging.DEBUG if options.verbose else logging.getLevelNamesMapping()[options.log_level.upper()]
     configure_logging(level, LogFormat(options.log_format.lower()), sys.stderr)
     _warn_of_secrets(options, loaded.config)
-    announcer = Announcer(
-        stdout=stdout,
-        pid_file=PidFile(Path(options.pid_file), is_asked_for=True) if options.pid_file else None,
-        ready_fd=options.ready_fd,
-        manager=ServiceManager(os.environ),
-    )
     try:
         broker = Broker(config=loaded.config, settings_file=loaded.store)
-        return serve(BrokerProgram(broker), announcer, lambda: load_settings(options).config)
+        announcer = Announcer(
+            words=BrokerWords(broker, stdout),
+            pid_file=PidFile(pid_path(options, loaded.config), is_asked_for=options.pid_file is not None),
+            ready_fd=options.ready_fd,
+            manager=ServiceManager(os.environ),
+        )
+        return serve(BrokerProgram(broker), announcer, lambda: load_settings(options).config, _watch(loaded))
     finally:
         end_logging()
+
+
+def _watch(loaded: LoadedSettings) -> FileWatch | None:
+    """Give what looks at the files of settings; None when there is none, or nobody is to look."""
+    store, interval_s = loaded.store, loaded.config.config_watch_seconds
+    if store is None or not interval_s:
+        return None
+    return FileWatch([store.path, Path(loaded.config.tls_config_file)], interval_s, store.is_ours)
+
+
+def pid_path(options: BrokerOptions, config: BrokerConfig) -> Path:
+    """Give where the process id is while it runs: in the folder of the store, unless a flag says otherwise."""
+    if options.pid_file is not None:
+        return Path(options.pid_file)
+    return Path(config.store_path_root_dir).expanduser() / PID_FILE
 
 
 def _warn_of_secrets(options: BrokerOptions, config: BrokerConfig) -> None:

@@ -1,17 +1,17 @@
 """Commands, their flags and their help.
 
-Owns: the grammar of the command line.
+Owns: the grammar of both servers' commands, and the programs that are installed; other commands are in later.py.
 Must not know: what a command does; that is imported when it runs, so that help and version are quick.
 """
 
 import os
 import sys
-from collections.abc import Sequence
 from typing import Any, Final
 
 import click
 
 from cosmodrome import __version__
+from cosmodrome.cli.later import LATER, LaterCommand, run
 
 _CONTEXT: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -146,34 +146,20 @@ def namesrv(**options: Any) -> None:
 )
 @click.option("-v", "verbose", count=True, help="Log at level debug; -vv also shows the trace of an error.")
 @click.version_option(__version__, message="cosmodrome %(version)s")
+@click.argument("ignored", nargs=-1, type=click.UNPROCESSED, required=False)
 def broker(**options: Any) -> None:
     """Run a broker. docs/broker.md says what it does and what it does not, docs/broker-security.md who may do what.
 
     SIGHUP has the settings read again, SIGTERM ends it when what is asked is answered.
     """
+    del options["ignored"]  # as Java does; old instructions have settings there
     from cosmodrome.cli.broker import BrokerOptions, run  # noqa: PLC0415  # help and other commands do not need it
 
     run(BrokerOptions(**options))
 
 
-_PASSED_ON: Final = {"ignore_unknown_options": True, "help_option_names": []}
-"""Of a command whose words are read by a module that is loaded only then."""
-
-
-@cosmodrome.command(add_help_option=False, context_settings=_PASSED_ON)
-@click.argument("words", nargs=-1, type=click.UNPROCESSED)
-def admin(words: tuple[str, ...]) -> None:
-    """Administer NameServers, as mqadmin."""
-    _run_admin(words, "cosmodrome admin")
-
-
-@cosmodrome.command(add_help_option=False, context_settings=_PASSED_ON)
-@click.argument("words", nargs=-1, type=click.UNPROCESSED)
-def peers(words: tuple[str, ...]) -> None:
-    """Compare NameServers with each other."""
-    from cosmodrome.cli.admin import peers_group, run  # noqa: PLC0415  # help and servers do not need it
-
-    run(peers_group, words, "cosmodrome peers")
+for _name in LATER:
+    cosmodrome.add_command(LaterCommand(_name))
 
 
 def main() -> None:
@@ -194,17 +180,16 @@ def mqbroker() -> None:
     broker(sys.argv[1:], prog_name="mqbroker")
 
 
+def mqshutdown() -> None:
+    """Run `mqshutdown`, which is `cosmodrome stop`, with the arguments of this process; ends the process."""
+    _fill_standard_descriptors()
+    run("stop", sys.argv[1:], "mqshutdown")
+
+
 def mqadmin() -> None:
     """Run `mqadmin`, which is `cosmodrome admin`, with the arguments of this process; ends the process."""
     _fill_standard_descriptors()
-    _run_admin(sys.argv[1:], "mqadmin")
-
-
-def _run_admin(words: Sequence[str], program: str) -> None:
-    from cosmodrome.cli.admin import admin as group  # noqa: PLC0415  # help and servers do not need it
-    from cosmodrome.cli.admin import run  # noqa: PLC0415
-
-    run(group, words, program)
+    run("admin", sys.argv[1:], "mqadmin")
 
 
 def _fill_standard_descriptors() -> None:

@@ -6,6 +6,7 @@ Must not know: the grammar of flags (commands.py); signals and output while it r
 
 import logging
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cosmodrome.cli.failures import EXIT_BUG, EXIT_OK, end_with
+from cosmodrome.cli.file_watch import FileWatch
+from cosmodrome.durable_file import Stamp
 from cosmodrome.errors import ConfigError, OperatorError
 from cosmodrome.namesrv.config import NamesrvConfig, print_items
 from cosmodrome.namesrv.config_file import ConfigSources, LoadedConfig, Setting, load_config
@@ -120,12 +123,14 @@ def _checked_files(config: NamesrvConfig) -> list[str]:
 
 def _serve(options: NamesrvOptions, sources: ConfigSources, loaded: LoadedConfig, began_s: float) -> int:
     # They load the server and the event loop, which printing and checking do not need.
+    from cosmodrome.cli.namesrv_words import NamesrvWords, Terminal  # noqa: PLC0415
     from cosmodrome.cli.outputs import log_to_file, open_outputs  # noqa: PLC0415
-    from cosmodrome.cli.pid_file import PidFile  # noqa: PLC0415
     from cosmodrome.cli.reporting import ReportingServer  # noqa: PLC0415
     from cosmodrome.cli.sd_notify import ServiceManager  # noqa: PLC0415
-    from cosmodrome.cli.serve import Announcer, Terminal, serve  # noqa: PLC0415
+    from cosmodrome.cli.serve import Announcer, serve  # noqa: PLC0415
+    from cosmodrome.namesrv.program import Program  # noqa: PLC0415
     from cosmodrome.namesrv.server import NameServer  # noqa: PLC0415
+    from cosmodrome.operating.pid_file import PidFile  # noqa: PLC0415
 
     config = loaded.config
     outputs = open_outputs(config)
@@ -140,23 +145,24 @@ def _serve(options: NamesrvOptions, sources: ConfigSources, loaded: LoadedConfig
     for folder in unwritable_folders(config, loaded.store.path):
         _LOG.warning("%s cannot be written: changes that are kept there will be refused; routes do not need it", folder)
     has_banner = options.banner if options.banner is not None else bool(sys.stderr and sys.stderr.isatty())
+    terminal = Terminal(stdout=LineWriter(outputs.stdout), stderr=LineWriter(outputs.stderr if has_banner else None))
     announcer = Announcer(
-        loaded=loaded,
-        terminal=Terminal(
-            stdout=LineWriter(outputs.stdout),
-            stderr=LineWriter(outputs.stderr if has_banner else None),
-        ),
+        words=NamesrvWords(loaded=loaded, terminal=terminal, began_s=began_s, publish=log.publish),
         pid_file=PidFile(Path(config.pid_file), is_asked_for="pidFile" in loaded.sources),
         ready_fd=options.ready_fd,
-        began_s=began_s,
-        publish=log.publish,
         manager=ServiceManager(os.environ),
     )
-    name_server = NameServer(config, config_store=loaded.store, publish=log.publish)
+    reading = _ReadingAgain(sources, loaded.store)
+    program = Program(
+        offers_http="http" not in loaded.sources,
+        read_again=reading.read,
+        end=lambda: signal.raise_signal(signal.SIGTERM),
+    )
+    name_server = NameServer(config, config_store=loaded.store, publish=log.publish, program=program)
     report = options.shadow_report
     server = name_server if report is None else ReportingServer(name_server, Path(report))
     try:
-        return serve(server, announcer, lambda: _read_again(sources))
+        return serve(server, announcer, reading.read, reading.watch(config))
     except Exception as error:
         if config.log_file:
             exit_code = error.exit_code if isinstance(error, OperatorError) else EXIT_BUG
@@ -185,12 +191,34 @@ def _takes_files(folder: Path) -> bool:
         return False
 
 
-def _read_again(sources: ConfigSources) -> tuple[NamesrvConfig, ConfigStore]:
-    loaded = load_config(sources)
-    if loaded.store.is_damaged:
-        raise ConfigError(f"{loaded.store.path} is damaged: what is in force is better than its previous version.")
-    _log_notes(loaded)
-    return loaded.config, loaded.store
+class _ReadingAgain:
+    """Reads the configuration from where it came from, and knows the file that changes are kept in now."""
+
+    def __init__(self, sources: ConfigSources, store: ConfigStore) -> None:
+        self._sources = sources
+        self._store = store
+
+    def read(self) -> tuple[NamesrvConfig, ConfigStore]:
+        """Read everything anew.
+
+        Raises:
+            ConfigError: Something is wrong in it.
+        """
+        loaded = load_config(self._sources)
+        if loaded.store.is_damaged:
+            raise ConfigError(f"{loaded.store.path} is damaged: what is in force is better than its previous version.")
+        _log_notes(loaded)
+        self._store = loaded.store
+        return loaded.config, loaded.store
+
+    def watch(self, config: NamesrvConfig) -> FileWatch | None:
+        """Give what looks at the file, also at one that is not there yet; None when nobody is to look."""
+        if not config.config_watch_seconds:
+            return None
+        return FileWatch([self._store.path], config.config_watch_seconds, self._is_ours)
+
+    def _is_ours(self, path: Path, stamp: Stamp | None) -> bool:
+        return self._store.is_ours(path, stamp)
 
 
 def _log_notes(loaded: LoadedConfig) -> None:

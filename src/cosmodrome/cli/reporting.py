@@ -14,7 +14,7 @@ import msgspec
 
 from cosmodrome.durable_file import replace_file
 from cosmodrome.errors import StorageError
-from cosmodrome.namesrv.live_config import ReadAgain
+from cosmodrome.namesrv.live_config import ReadAgain, ReloadOutcome
 from cosmodrome.namesrv.server import NameServer, StopSummary
 
 _LOG = logging.getLogger(__name__)
@@ -56,9 +56,9 @@ class ReportingServer:
             return
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self._write_soon)
 
-    async def reload(self, read: ReadAgain) -> None:
+    async def reload(self, read: ReadAgain) -> ReloadOutcome:
         """As NameServer."""
-        await self._server.reload(read)
+        return await self._server.reload(read)
 
     async def stop(self, reason: str) -> StopSummary:
         """Stop, and write the last report; one that cannot be written is logged."""

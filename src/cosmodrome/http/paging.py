@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from starlette.requests import Request
 
+from cosmodrome.http.operations import Parameter
 from cosmodrome.http.problems import Problem
 
 DEFAULT_LIMIT: Final = 100
@@ -20,6 +21,27 @@ MOST: Final = 1000
 _LONGEST_TEXT: Final = 1024
 _PIECE: Final = 4000
 """Names that are sorted, or merged, in about a millisecond."""
+
+
+_TEXT: Final = {"type": "string", "maxLength": _LONGEST_TEXT}
+PAGED: Final = (
+    Parameter(
+        name="limit",
+        meaning="how many at most",
+        schema={"type": "integer", "minimum": 1, "maximum": MOST, "default": DEFAULT_LIMIT},
+    ),
+    Parameter(name="cursor", meaning="next_cursor of the page before", schema=_TEXT),
+)
+"""Parameters of a list that comes in pages."""
+NUMBERED: Final = (
+    PAGED[0],
+    Parameter(
+        name="cursor", meaning="next_cursor of the page before", schema={"type": "string", "pattern": "^[0-9]{0,18}$"}
+    ),
+)
+"""Parameters of a list that comes in pages, whose cursors are numbers."""
+PREFIXED: Final = (*PAGED, Parameter(name="prefix", meaning="only names that begin with this", schema=_TEXT))
+"""Parameters of a list of names that comes in pages."""
 
 
 class Page(NamedTuple):

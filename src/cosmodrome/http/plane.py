@@ -1,10 +1,12 @@
 """The HTTP listener of a server: its address and its life.
 
-Owns: when its libraries are loaded (in a thread, after the server serves), and that its end delays nobody's.
+Owns: when its libraries are loaded (in a thread, after the server serves), which they are, and that its end delays nobody's.
 Must not know: what is asked over HTTP, and of what.
 """
 
 import asyncio
+import contextlib
+import importlib.util
 import logging
 import socket
 from collections.abc import Callable
@@ -18,6 +20,7 @@ from cosmodrome.transport.sockets import format_address
 logger = logging.getLogger(__name__)
 
 _BACKLOG: Final = 128
+_LIBRARIES: Final = ("starlette", "uvicorn", "prometheus_client")
 
 
 class Server(Protocol):
@@ -38,6 +41,7 @@ class HttpPlane:
         self._server: Server | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_stopping = False
+        self._visited = asyncio.Event()
         self.address = ""
         """As bound, `host:port`; empty when it does not listen."""
 
@@ -57,17 +61,22 @@ class HttpPlane:
         self._socket = sock
         self.address = format_address(sock.getsockname())
 
-    def start(self, load: Callable[[], Application]) -> None:
+    def start(self, load: Callable[[], Application], *, is_awaited: bool = True) -> None:
         """Answer, once the libraries are loaded, which takes longer than everything else at a start.
 
-        `load` is called in a thread, and may import what is slow to import.
+        Args:
+            load: Called in a thread, and may import what is slow to import.
+            is_awaited: Load at once; else when the first peer connects, so that who never looks pays nothing.
         """
         if self._socket is not None:
+            if is_awaited:
+                self._visited.set()
             self._task = asyncio.ensure_future(self._serve(self._socket, load))
 
     async def stop(self) -> None:
         """Stop answering. May be called again."""
         self._is_stopping = True
+        self._visited.set()
         if self._server is not None:
             self._server.should_exit = True
         task, self._task = self._task, None
@@ -80,12 +89,32 @@ class HttpPlane:
 
     async def _serve(self, sock: socket.socket, load: Callable[[], Application]) -> None:
         try:
+            await self._first_visit(sock)
+            if self._is_stopping:
+                return
             server = await asyncio.to_thread(_loaded, load)
             if not self._is_stopping:
                 self._server = server
                 await server.serve(sockets=[sock])
         except Exception:
             logger.exception("the HTTP listener ended; everybody else is served")
+
+    async def _first_visit(self, sock: socket.socket) -> None:
+        """Wait until somebody connects, where the event loop can tell."""
+        if self._visited.is_set():
+            return
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(NotImplementedError):  # Windows
+            loop.add_reader(sock.fileno(), self._visited.set)
+            try:
+                await self._visited.wait()
+            finally:
+                loop.remove_reader(sock.fileno())
+
+
+def missing_libraries() -> tuple[str, ...]:
+    """Give the libraries that a listener needs and that are not installed; none of them is loaded."""
+    return tuple(name for name in _LIBRARIES if importlib.util.find_spec(name) is None)
 
 
 def plane_at(address: str) -> HttpPlane | None:

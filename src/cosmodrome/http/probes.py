@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from cosmodrome.http.checks import Check
-from cosmodrome.metrics.exposition import CONTENT_TYPE, text_of
+from cosmodrome.metrics.exposition import format_for, text_of
 from cosmodrome.metrics.family import Family
 
 _NO_STORE: Final = {"Cache-Control": "no-store"}
@@ -45,9 +45,10 @@ def probe_routes(probed: Probed) -> list[Route]:
             text = f"{_LIVE}{''.join(each.line() for each in checks)}{text}"
         return PlainTextResponse(text, status.value, headers=_NO_STORE)
 
-    async def metrics(_: Request) -> Response:
-        text = text_of(await probed.families())  # what cannot be measured is an error, not half an answer
-        return StreamingResponse(text, media_type=CONTENT_TYPE, headers=_NO_STORE)
+    async def metrics(request: Request) -> Response:
+        form = format_for(request.headers.get("accept", ""))
+        text = text_of(await probed.families(), form)  # what cannot be measured is an error, not half an answer
+        return StreamingResponse(text, media_type=form.value, headers=_NO_STORE)
 
     return [
         Route("/livez", live),

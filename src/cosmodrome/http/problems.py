@@ -4,7 +4,7 @@ Owns: their form; which error of ours, or of the framework, becomes which.
 Must not know: what was asked.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Final, cast
 
@@ -13,31 +13,55 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-_CONTENT_TYPE: Final = "application/problem+json"
+CONTENT_TYPE: Final = "application/problem+json"
+
+
+class ProblemBody(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """Why there is no other answer. `code` is one word that never changes, `hint` is what to do about it."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    hint: str = ""
 
 
 class Problem(Exception):  # noqa: N818 -- the standard's word
-    """What cannot be answered: a status, one word that never changes, what happened, and what to do."""
+    """What cannot be answered: a status, one word that never changes, what happened, what to do, and header fields."""
 
-    def __init__(self, status: HTTPStatus, code: str, detail: str, hint: str = "") -> None:
+    def __init__(
+        self,
+        status: HTTPStatus,
+        code: str,
+        detail: str,
+        hint: str = "",
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(detail)
         self.status = status
         self.code = code
         self.detail = detail
         self.hint = hint
+        self.headers = headers
 
     def response(self) -> Response:
         """Give it as an answer."""
-        body = {
-            "type": "about:blank",
-            "title": self.status.phrase,
-            "status": self.status.value,
-            "code": self.code,
-            "detail": self.detail,
-        }
-        if self.hint:
-            body["hint"] = self.hint
-        return Response(msgspec.json.encode(body), self.status.value, media_type=_CONTENT_TYPE)
+        return Response(self.encoded(), self.status.value, self.headers, media_type=CONTENT_TYPE)
+
+    def encoded(self) -> bytes:
+        """Give the body of the answer."""
+        body = ProblemBody(
+            type="about:blank",
+            title=self.status.phrase,
+            status=self.status.value,
+            code=self.code,
+            # What a peer sent may be in it, and need not be any text.
+            detail=self.detail.encode("utf-8", "replace").decode(),
+            hint=self.hint,
+        )
+        return msgspec.json.encode(body)
 
 
 async def _answer_problem(_: Request, error: Exception) -> Response:

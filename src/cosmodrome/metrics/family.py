@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from cosmodrome.transport.traffic import BOUNDS_S, Durations
+from cosmodrome.transport.traffic import BOUNDS_BYTES, BOUNDS_S, Durations, Sizes
 
 
 class Kind(StrEnum):
@@ -67,6 +67,13 @@ def family(
     return Family(name, kind, meaning, labels, [Sample(*sample) for sample in samples])
 
 
+def labelled(family: Family, labels: Mapping[str, str]) -> Family:
+    """Give a metric with more labels, the same for all of its series; those that it has itself stay as they are."""
+    added = {name: value for name, value in labels.items() if name not in family.labels}
+    samples = [Sample((*added.values(), *sample.labels), sample.value) for sample in family.samples]
+    return family._replace(labels=(*added, *family.labels), samples=samples)
+
+
 def seconds(durations: Durations) -> Histogram:
     """Give times as a histogram of seconds."""
     return Histogram(BOUNDS_S, tuple(durations.counts), durations.sum_s)
@@ -75,6 +82,11 @@ def seconds(durations: Durations) -> Histogram:
 def milliseconds(durations: Durations) -> Histogram:
     """Give times as a histogram of milliseconds."""
     return Histogram(_BOUNDS_MS, tuple(durations.counts), durations.sum_s * 1000)
+
+
+def in_bytes(sizes: Sizes) -> Histogram:
+    """Give sizes as a histogram of bytes."""
+    return Histogram(BOUNDS_BYTES, tuple(sizes.counts), sizes.sum_bytes)
 
 
 _BOUNDS_MS = tuple(round(bound * 1000, 6) for bound in BOUNDS_S)

@@ -60,7 +60,57 @@ class NamesrvConfig(LimitsConfig):
             _RESTART,
             "where probes, metrics and the JSON API are; port 0 takes any free one",
             may_be_empty=True,
-            default_text="off",
+            default_text="127.0.0.1, listenPort + 10000; off in a program",
+        ),
+    )
+    metrics_label: str = option(
+        "",
+        Key(
+            Kind.LABELS,
+            _OURS,
+            _RESTART,
+            "labels that every metric gets, as Java's broker takes them",
+            may_be_empty=True,
+        ),
+    )
+    metrics_java_names: bool = option(
+        False,
+        Key(
+            Kind.BOOLEAN,
+            _OURS,
+            _RESTART,
+            "show rocketmq_rpc_latency_milliseconds too, which dashboards of RocketMQ 5 know of brokers",
+        ),
+    )
+    http_hosts: str = option(
+        "",
+        Key(
+            Kind.TEXT,
+            _OURS,
+            _RESTART,
+            "names by which the JSON API may be asked for, separated by ;, beside addresses, localhost and this host's name",
+            may_be_empty=True,
+        ),
+    )
+    http_token: str = option(
+        "",
+        Key(
+            Kind.TEXT,
+            _OURS,
+            _RESTART,
+            "bearer token of changes over HTTP that come from another host; empty: they are refused",
+            may_be_empty=True,
+            is_secret=True,
+        ),
+    )
+    peer_servers: str = option(
+        "",
+        Key(
+            Kind.TEXT,
+            _OURS,
+            _RESTART,
+            "the other NameServers of this estate, host:port;host:port; asked what they know when somebody looks (/api/v1/peers)",
+            may_be_empty=True,
         ),
     )
     log_file: str = option(
@@ -89,6 +139,17 @@ class NamesrvConfig(LimitsConfig):
             _RESTART,
             "holds the process id while the server runs; one left behind tells the next start of an unclean end",
             default_text="namesrv.pid in dataDir",
+        ),
+    )
+    config_watch_seconds: int = option(
+        5,
+        Key(
+            Kind.INT,
+            _OURS,
+            _RESTART,
+            "look so often whether the configuration file was changed, and read it again once it rests; 0: only when told",
+            unit="seconds",
+            maximum=3600,
         ),
     )
     admin_policy: AdminPolicy = option(  # noqa: RUF009
@@ -170,6 +231,9 @@ SECURITY_KEYS: Final = (
     "dataDir",
     "shadow",
     "http",
+    "httpHosts",
+    "httpToken",
+    "peerServers",
     "logFile",
     "pidFile",
 )

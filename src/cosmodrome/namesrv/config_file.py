@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from cosmodrome.durable_file import aside_path, backup_path
-from cosmodrome.errors import ConfigError
+from cosmodrome.errors import ConfigError, ConfigFault
 from cosmodrome.namesrv.config import KEYS, NamesrvConfig, parse_values
 from cosmodrome.namesrv.config_keys import ENVIRONMENT_PREFIX, KEYS_WITHOUT_FIELD, LISTS, Effect
 from cosmodrome.namesrv.config_store import ConfigStore, decode, format_of, previous_version
@@ -116,29 +116,21 @@ def load_config(sources: ConfigSources) -> LoadedConfig:
     config = NamesrvConfig(**{KEYS[key].field_name: value for key, value in values.items()})  # type: ignore[arg-type]
     _check_paths(config, problems)
     problems.raise_if_any()
+    store = ConfigStore(
+        path or Path(config.config_store_path),
+        {each.key: each.origin for each in outer},
+        is_given=sources.file is not None,
+        content=file.data,
+        damaged_ms=file.damaged_ms,
+    )
+    store.sources = {key: each.origin for key, each in settings.items()}
     return LoadedConfig(
         config=config,
-        sources={key: each.origin for key, each in settings.items()},
+        sources=store.sources,
         path=path,
         notes=(*problems.notes, *_effect_notes(read), *_left_behind_notes(config, settings)),
-        store=ConfigStore(
-            path or Path(config.config_store_path),
-            {each.key: each.origin for each in outer},
-            is_given=sources.file is not None,
-            content=file.data,
-            damaged_ms=file.damaged_ms,
-        ),
+        store=store,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Problem:
-    """Something that prevents the start; `guess` is the name that was probably meant."""
-
-    line: str
-    key: str
-    is_unknown: bool = False
-    guess: str | None = None
 
 
 class _Problems:
@@ -147,22 +139,25 @@ class _Problems:
     def __init__(self, *, lenient: bool) -> None:
         self.notes: list[Note] = []
         self._lenient = lenient
-        self._found: list[_Problem] = []
+        self._has_unknown = False
+        self._found: list[ConfigFault] = []
 
-    def add(self, line: str, key: str) -> None:
+    def add(self, fault: ConfigFault) -> None:
         """Take one problem."""
-        self._found.append(_Problem(line=line, key=key))
+        self._found.append(fault)
 
     def warn(self, text: str) -> None:
         """Take something that does not prevent a start."""
         self.notes.append(Note(text=text, level=logging.WARNING))
 
-    def unknown(self, what: str, key: str, guess: str | None) -> None:
-        """Take an unknown name; `what` says where and what it is."""
+    def unknown(self, fault: ConfigFault) -> None:
+        """Take an unknown name."""
         if self._lenient:
-            self.warn(f"{what} is ignored" + (f"; did you mean {guess}?" if guess else ""))
+            guess = f"; did you mean {fault.guess}?" if fault.guess else ""
+            self.warn(f"{fault.render()} is ignored{guess}")
         else:
-            self._found.append(_Problem(line=what, key=key, is_unknown=True, guess=guess))
+            self._has_unknown = True
+            self._found.append(fault)
 
     def usable(self, settings: Iterable[Setting]) -> list[Setting]:
         """Give the settings whose key exists and whose text is a value of it, and take the others as problems."""
@@ -171,29 +166,32 @@ class _Problems:
             if each.key in KEYS:
                 _, reasons = parse_values({each.key: each.text})
                 for key, reason in reasons.items():
-                    self.add(f"{each.origin}: {key} {reason}", key)
+                    self.add(ConfigFault(each.origin, key, f"{key} {reason}"))
                 kept += [] if reasons else [each]
             elif each.key in KEYS_WITHOUT_FIELD:
                 kept.append(each)
             else:
-                self.unknown(f'{each.origin}: unknown key "{_shown(each.key)}"', each.key, _similar(each.key, KEYS))
+                text = f'unknown key "{_shown(each.key)}"'
+                self.unknown(ConfigFault(each.origin, each.key, text, similar(each.key, KEYS)))
         return kept
 
     def raise_if_any(self) -> None:
         """Raise what was collected."""
         keys = [each.key for each in self._found]
-        lenient = "To ignore unknown keys: --lenient" if any(each.is_unknown for each in self._found) else None
+        lenient = "To ignore unknown keys: --lenient" if self._has_unknown else None
         match self._found:
             case []:
                 return
             case [only]:
                 remedy = " ".join(filter(None, (only.guess and f"did you mean {only.guess}?", lenient)))
-                raise ConfigError(f"{only.line}.", keys=keys, remedy=remedy or None)
+                raise ConfigError(f"{only.render()}.", keys=keys, remedy=remedy or None, faults=self._found)
             case several:
                 lines = "".join(
-                    f"\n  {each.line}" + (f" (did you mean {each.guess}?)" if each.guess else "") for each in several
+                    f"\n  {each.render()}" + (f" (did you mean {each.guess}?)" if each.guess else "")
+                    for each in several
                 )
-                raise ConfigError(f"{len(several)} settings cannot be used:{lines}", keys=keys, remedy=lenient)
+                what = f"{len(several)} settings cannot be used:{lines}"
+                raise ConfigError(what, keys=keys, remedy=lenient, faults=self._found)
 
 
 def _environment_settings(environment: Mapping[str, str], problems: _Problems) -> list[Setting]:
@@ -205,12 +203,11 @@ def _environment_settings(environment: Mapping[str, str], problems: _Problems) -
         if variable in names:
             settings.append(Setting(names[variable], text, variable))
         elif not (_SERVICE_LINK.fullmatch(variable) or _SERVICE_URL.fullmatch(text)):
-            guess = _similar(
+            guess = similar(
                 variable.removeprefix(ENVIRONMENT_PREFIX), [key.field_name.upper() for key in KEYS.values()]
             )
-            problems.unknown(
-                f"unknown environment variable {_shown(variable)}", variable, guess and ENVIRONMENT_PREFIX + guess
-            )
+            what = f"unknown environment variable {_shown(variable)}"
+            problems.unknown(ConfigFault("", variable, what, guess and ENVIRONMENT_PREFIX + guess))
     return settings
 
 
@@ -267,7 +264,8 @@ def _file_settings(path: Path, file: _File, *, as_given: str | None, problems: _
     lines: dict[str, int] = {}
     for each in entries:
         if each.is_list and each.key in KEYS and KEYS[each.key].kind not in LISTS:
-            problems.add(f"{shown}:{each.line}: {each.key} must be one value, not a list", each.key)
+            text = f"{each.key} must be one value, not a list"
+            problems.add(ConfigFault(f"{shown}:{each.line}", each.key, text))
         if each.key in lines:
             problems.warn(f"{shown}:{each.line}: {_shown(each.key)} replaces that of line {lines[each.key]}")
         lines[each.key] = each.line
@@ -297,10 +295,12 @@ def _check_paths(config: NamesrvConfig, problems: _Problems) -> None:
     for name, path in paths.items():
         other = files.setdefault(os.path.realpath(path), name) if path else name
         if other != name:
-            problems.add(f"{other} and {name} are the same file; each would destroy the other", other)
+            text = f"{other} and {name} are the same file; each would destroy the other"
+            problems.add(ConfigFault("", other, text))
     for name, count in {"logFile": config.log_file_backups, "auditLog": config.audit_files_kept}.items():
         for path in sorted(_numbered(paths[name], count) & files.keys()):
-            problems.add(f"{files[path]} is where a full file of {name} is put, which would destroy it", files[path])
+            text = f"{files[path]} is where a full file of {name} is put, which would destroy it"
+            problems.add(ConfigFault("", files[path], text))
 
 
 def _numbered(path: str, count: int) -> set[str]:
@@ -327,7 +327,8 @@ def _left_behind_notes(config: NamesrvConfig, settings: Mapping[str, Setting]) -
     return [Note(text=text, level=logging.WARNING)]
 
 
-def _similar(name: str, candidates: Iterable[str]) -> str | None:
+def similar(name: str, candidates: Iterable[str]) -> str | None:
+    """Give the name that was probably meant, or None."""
     names = list(candidates)
     same = next((each for each in names if each.lower() == name.lower()), None)
     return same or next(iter(difflib.get_close_matches(name, names, n=1)), None)

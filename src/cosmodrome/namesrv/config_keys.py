@@ -26,6 +26,8 @@ ENVIRONMENT_PREFIX: Final = "COSMODROME_"
 BLANKS: Final = "".join(map(chr, range(0x21)))
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
+_LABEL: Final = re.compile(r"(?!__)[A-Za-z_][A-Za-z0-9_]*")
+"""As Prometheus allows it; names with two underscores in front are its own."""
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 _MAPPED: Final = ipaddress.IPv6Network("::ffff:0:0/96")
@@ -75,6 +77,7 @@ class Kind(enum.Enum):
     ADDRESS = "host:port"
     LISTENER = "host:port, or off"
     CHOICE = "one of several words"
+    LABELS = "name:value, separated by ,"
 
 
 LISTS: Final = frozenset({Kind.NETWORKS, Kind.TEXT})
@@ -258,6 +261,20 @@ def _read_networks(_key: Key, text: str) -> tuple[Network, ...]:
     return networks
 
 
+def _read_labels(key: Key, text: str) -> str:
+    for part in text.split(","):
+        name, colon, value = part.strip(BLANKS).partition(":")
+        if part.strip(BLANKS) and not (colon and _LABEL.fullmatch(name) and ":" not in value):
+            raise ValueError(f"must hold labels such as region:eu,rack:7, not {_quoted(part)}")
+    return _read_text(key, text)
+
+
+def labels_of(text: str) -> dict[str, str]:
+    """Give the names and values of a text that was read as LABELS."""
+    pairs = (part.strip(BLANKS).partition(":") for part in text.split(",") if part.strip(BLANKS))
+    return {name: value for name, _, value in pairs}
+
+
 def _read_address(key: Key, text: str) -> str:
     address = text.strip(BLANKS)
     match = _ADDRESS.fullmatch(address)
@@ -303,6 +320,7 @@ _READERS: Final[Mapping[Kind, Callable[[Key, str], object]]] = {
     Kind.ADDRESS: _read_address,
     Kind.LISTENER: _read_listener,
     Kind.CHOICE: _read_choice,
+    Kind.LABELS: _read_labels,
 }
 
 NETTY_CLIENT_KEYS: Final = frozenset(
@@ -351,7 +369,6 @@ CONTROLLER_KEYS: Final = frozenset(
         "metricsGrpcExporterHeader",
         "metricsGrpcExporterTarget",
         "metricsInDelta",
-        "metricsLabel",
         "metricsPromExporterHost",
         "metricsPromExporterPort",
         "notifyBrokerRoleChanged",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from cosmodrome.durable_file import backup_path, is_special, real_path, replace_file, set_aside
+from cosmodrome.durable_file import Stamp, backup_path, is_special, real_path, replace_file, set_aside, stamp_of
 from cosmodrome.errors import ConfigError, StorageError
 from cosmodrome.namesrv import properties
 from cosmodrome.namesrv.properties import Property
@@ -35,6 +35,9 @@ class ConfigStore:
         is_given: Whether it was named with `-c`. Several servers may be started with one such file.
         content: What was read from it, or from its previous version.
         damaged_ms: When it was found damaged, since the epoch; it is set aside before the next change.
+
+    Attributes:
+        sources: For each key that is not a default: where its value stands. Who reads it all fills it in.
     """
 
     def __init__(
@@ -47,6 +50,8 @@ class ConfigStore:
         damaged_ms: int | None = None,
     ) -> None:
         self.path = path
+        self.sources: Mapping[str, str] = {}
+        self._written: Stamp | None = None
         self.overriding = dict(overriding or {})
         self.is_given = is_given
         self._content = content
@@ -56,6 +61,10 @@ class ConfigStore:
     def is_damaged(self) -> bool:
         """Whether the file is not what was written, and its previous version was read instead."""
         return self._damaged_ms is not None
+
+    def is_ours(self, path: Path, stamp: Stamp | None) -> bool:
+        """Tell whether a file with this stamp is what was written here last: no news for who watches it."""
+        return stamp is not None and stamp == self._written and path == self.path
 
     def save(self, changes: Mapping[str, str]) -> tuple[str, ...]:
         """Write these keys into the file, whole or not at all, and touch nothing else in it.
@@ -78,6 +87,7 @@ class ConfigStore:
                 f"cannot change {self.path}: {error.what}", why="it was edited since the start.", remedy=error.remedy
             ) from error
         self._write(data)
+        self.sources = {**self.sources, **dict.fromkeys(changes, str(self.path))}
         return tuple(key for key in changes if key in self.overriding)
 
     def repair(self) -> None:
@@ -105,6 +115,7 @@ class ConfigStore:
             set_aside(self.path, self._damaged_ms)
         self._damaged_ms = None
         replace_file(self.path, data)
+        self._written = stamp_of(self.path)
         self._content = data
 
 

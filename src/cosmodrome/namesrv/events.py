@@ -53,15 +53,15 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """Give the word under which it is counted."""
         return self.CAUSE or str(getattr(self, "cause", "unnamed"))
 
-    def fields(self) -> Mapping[str, object]:
-        """Give the fields in printing order, those that are None left out."""
+    def facts(self) -> dict[str, object]:
+        """Give the fields in printing order, whole, those that are None left out."""
         values = msgspec.structs.asdict(self)
         values |= {name: values.pop(name) for name in ("repeated", "others")}
-        return {
-            name: some_of(value) if isinstance(value, tuple) else value
-            for name, value in values.items()
-            if value is not None
-        }
+        return {name: value for name, value in values.items() if value is not None}
+
+    def fields(self) -> Mapping[str, object]:
+        """Give the fields for a line: of many names the first few."""
+        return {name: some_of(value) if isinstance(value, tuple) else value for name, value in self.facts().items()}
 
 
 def _host_of(address: str) -> str:
@@ -92,6 +92,15 @@ class HttpListening(Event, frozen=True, kw_only=True, gc=False):
 
     NAME = "http.listening"
     address: str
+
+
+class HttpUnavailable(Event, frozen=True, kw_only=True, gc=False):
+    """There is no HTTP: the default address, which nobody asked for, cannot be had. Everything else works."""
+
+    NAME = "http.unavailable"
+    LEVEL = logging.WARNING
+    address: str
+    reason: str
 
 
 class ServerDraining(Event, frozen=True, kw_only=True, gc=False):
@@ -198,6 +207,15 @@ class BrokerRefused(BrokerEvent, frozen=True, kw_only=True, gc=False):
     reason: str
 
 
+class BrokerExpiring(BrokerEvent, frozen=True, kw_only=True, gc=False):
+    """A broker has been silent for three quarters of the time after which it is unregistered; once for each silence."""
+
+    NAME = "broker.expiring"
+    LEVEL = logging.WARNING
+    last_heartbeat_s: float
+    expires_in_s: float
+
+
 class BrokerUnregistered(BrokerEvent, frozen=True, kw_only=True, gc=False):
     """A broker address left, by its own request, with its connection, or by silence."""
 
@@ -229,14 +247,18 @@ class MasterChanged(Event, frozen=True, kw_only=True, gc=False):
     old_addr: str | None
     new_addr: str | None
 
-    def fields(self) -> Mapping[str, object]:
-        """Give the fields, with `none` written out."""
+    def facts(self) -> dict[str, object]:
+        """Give the fields, those that are None among them."""
         return {
             "cluster": self.cluster,
             "broker": self.broker,
-            "old_addr": self.old_addr or "none",
-            "new_addr": self.new_addr or "none",
+            "old_addr": self.old_addr,
+            "new_addr": self.new_addr,
         }
+
+    def fields(self) -> Mapping[str, object]:
+        """Give the fields for a line, with `none` written out."""
+        return {name: "none" if value is None else value for name, value in self.facts().items()}
 
 
 class TopicsAdded(Event, frozen=True, kw_only=True, gc=False):
@@ -258,12 +280,13 @@ class TopicsRemoved(Event, frozen=True, kw_only=True, gc=False):
 
 
 class PermWiped(Event, frozen=True, kw_only=True, gc=False):
-    """Write permission was taken from all topics of a broker."""
+    """Write permission was taken from all topics of a broker, or the giving of it was undone (`reason`)."""
 
     NAME = "perm.wiped"
     broker: str
     topics: int
     peer: str | None = None
+    reason: str | None = None
 
 
 class PermRestored(Event, frozen=True, kw_only=True, gc=False):

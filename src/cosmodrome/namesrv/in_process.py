@@ -7,9 +7,11 @@ Must not know: how a NameServer works (server.py).
 import asyncio
 import dataclasses
 import tempfile
+from collections.abc import Iterable
 from typing import Any, Final, Self
 
 from cosmodrome.errors import ConfigError, NoRouteError
+from cosmodrome.metrics.family import Family
 from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.events import Event
 from cosmodrome.namesrv.server import NameServer as Server
@@ -85,6 +87,10 @@ class NameServer:
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
+
+    async def measured(self) -> Iterable[Family]:
+        """Give every metric as it is now, none when the server is not started; see cosmodrome.MetricsCollector."""
+        return [] if self._server is None else list(self._server.families())
 
     async def wait_for_route(self, topic: str, timeout: float) -> TopicRouteData:  # noqa: ASYNC109 -- as users write it
         """Give the route of a topic as soon as a broker serves it.

@@ -6,7 +6,8 @@ Must not know: who asks, or what the entries mean.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,6 +42,8 @@ class KVConfigStore:
         self._tables: KVTables = tables or {}
         self._size = KVSize.of(self._tables)
         self.limits = KVLimits()
+        self.on_written: Callable[[float, bool], None] = lambda _took_s, _is_done: None
+        """Told of each change that was to be written: how long that took, and whether it is on disk."""
         self._writing = asyncio.Lock()
 
     @property
@@ -56,6 +59,10 @@ class KVConfigStore:
     def table(self, namespace: str | None) -> Mapping[str, str] | None:
         """Give a namespace; None for one that never had an entry, empty for one that lost all."""
         return None if namespace is None else self._tables.get(namespace)
+
+    def namespaces(self) -> list[str]:
+        """Give the namespaces that ever had an entry."""
+        return list(self._tables)
 
     async def put(self, namespace: str, key: str, value: str) -> None:
         """Store an entry.
@@ -104,7 +111,13 @@ class KVConfigStore:
         self._write(self._tables)
 
     async def _replace(self, tables: KVTables) -> None:
-        await asyncio.to_thread(self._write, tables)
+        begun_s = time.perf_counter()
+        try:
+            await asyncio.to_thread(self._write, tables)
+        except StorageError:
+            self.on_written(time.perf_counter() - begun_s, False)
+            raise
+        self.on_written(time.perf_counter() - begun_s, True)
         self._tables = tables
 
     def _write(self, tables: KVTables) -> None:

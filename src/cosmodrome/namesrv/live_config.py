@@ -43,6 +43,10 @@ class LiveConfig:
         """Call this with each configuration that comes into force."""
         self._listeners.append(listener)
 
+    def source(self, key: str) -> str:
+        """Give where the value of a key stands: a file's line, a variable, a flag; `default` for one that is nowhere."""
+        return "default" if self._store is None else self._store.sources.get(key, "default")
+
     def port_bound(self, port: int) -> None:
         """Show the port that was really taken, as Java does; it is not saved."""
         self.current = dataclasses.replace(self.current, listen_port=port)

@@ -12,7 +12,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -72,7 +72,12 @@ def text_line(entry: Entry) -> str:
     """Write a line for a person: local time, level, event, `key=value`; it never holds a line break."""
     when = dt.datetime.fromtimestamp(entry.time_s, tz=dt.UTC).astimezone()
     head = f"{when.isoformat(timespec='milliseconds')} {_level_name(entry.level)} {entry.event}"
-    return " ".join([head, *(f"{name}={_quoted(_plain(name, value))}" for name, value in entry.fields.items())])
+    return " ".join([head, *fields_text(entry.fields)])
+
+
+def fields_text(fields: Mapping[str, object]) -> Iterator[str]:
+    """Write fields as `key=value`, so that the line stays one line and its parts can be told apart."""
+    return (f"{name}={_quoted(_plain(name, value))}" for name, value in fields.items())
 
 
 def json_line(entry: Entry) -> str:

@@ -4,7 +4,6 @@ Owns: which key goes where.
 Must not know: what a part does with its options.
 """
 
-from cosmodrome.http.plane import HttpPlane, plane_at
 from cosmodrome.namesrv.brake import Brake, Brakes, Room
 from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.events import Publish
@@ -36,11 +35,6 @@ def brakes(config: NamesrvConfig, publish: Publish) -> Brakes:
     return Brakes(
         Brake("registrations", registrations, publish), Brake("listings", Room(config.max_pending_listings), publish)
     )
-
-
-def http_plane(config: NamesrvConfig) -> HttpPlane | None:
-    """Give the HTTP listener; None when there is to be none."""
-    return plane_at(config.http)
 
 
 def listen_options(config: NamesrvConfig, entrance: EntrancePolicy) -> ListenOptions:

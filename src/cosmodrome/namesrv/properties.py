@@ -88,6 +88,23 @@ def updated(text: str, changes: Mapping[str, str]) -> str:
     return mark + kept + (_closing(sources, end) if added else "") + added
 
 
+def with_lines(text: str, sources: Mapping[int, str]) -> str:
+    """Give the text with other entries: those that begin on these lines become these texts, the rest stays as it is.
+
+    Raises:
+        PropertiesError: The text is not a properties text.
+    """
+    mark = BOM if text.startswith(BOM) else ""
+    kept = []
+    for element in _elements(text.removeprefix(BOM)):
+        if element.key is None or element.line not in sources:
+            kept.append(element.source)
+            continue
+        final = _LINE_END.search(element.source[-2:])
+        kept.append(sources[element.line] + (final[0] if final else ""))
+    return mark + "".join(kept)
+
+
 def render(mapping: Mapping[str, str]) -> str:
     """Write entries, one on each line, so that any reader of properties gets the same mapping."""
     return "".join(f"{entry(key, value)}\n" for key, value in mapping.items())

@@ -170,13 +170,19 @@ class EventStream:
         publish: Told of every event but those that are held back, and of these once a minute how many there were.
         clock_s: Seconds that never step.
         count: Told of every event, those that are held back among them.
+        keep: Told of what `publish` is told, and of each of the events that come in a crowd.
     """
 
     def __init__(
-        self, publish: Publish, clock_s: Callable[[], float], count: Callable[[Event], None] = lambda _: None
+        self,
+        publish: Publish,
+        clock_s: Callable[[], float],
+        count: Callable[[Event], None] = lambda _: None,
+        keep: Callable[[Event], None] = lambda _: None,
     ) -> None:
         self.counters = Counters()
         self._count = count
+        self._keep = keep
         self._publish = publish
         self._clock_s = clock_s
         self._repeats: Repeats[Event] = Repeats()
@@ -187,6 +193,7 @@ class EventStream:
         self._count(event)
         subject = event.subject()
         if subject is None:
+            self._keep(event)
             if self._ration.is_told(event.NAME, event, self._clock_s()):
                 self._publish(event)
             return
@@ -194,7 +201,7 @@ class EventStream:
         self.counters.count(event.NAME, cause)
         told = self._repeats.admit(event.NAME, subject, cause, _shortened(event), self._clock_s())
         if told is not None:
-            self._tell(told)
+            self._keep(self._tell(told))
 
     def sweep(self) -> None:
         """Publish what was held back for a minute. Call it every few seconds."""
@@ -206,12 +213,15 @@ class EventStream:
 
     def _tell_due(self, window_s: float) -> None:
         now_s = self._clock_s()
-        for told in (*self._ration.due(now_s, window_s), *self._repeats.due(now_s, window_s)):
+        for told in self._ration.due(now_s, window_s):
             self._tell(told)
+        for told in self._repeats.due(now_s, window_s):
+            self._keep(self._tell(told))
 
-    def _tell(self, told: Told[Event]) -> None:
+    def _tell(self, told: Told[Event]) -> Event:
+        event = told.item
         if told.repeated or told.others:
             counts = {"repeated": told.repeated or None, "others": told.others or None}
-            self._publish(msgspec.structs.replace(told.item, **counts))
-        else:
-            self._publish(told.item)
+            event = msgspec.structs.replace(event, **counts)
+        self._publish(event)
+        return event

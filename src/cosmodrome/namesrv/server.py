@@ -8,42 +8,51 @@ import asyncio
 import os
 import platform
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Self
 
 from cosmodrome import __version__
 from cosmodrome.errors import ConfigError, OperatorError
-from cosmodrome.http.application import Application
-from cosmodrome.http.plane import HttpPlane
+from cosmodrome.metrics.family import Family
 from cosmodrome.metrics.loop_lag import LoopLag
 from cosmodrome.namesrv.brake import Brakes
 from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.config_store import ConfigStore
 from cosmodrome.namesrv.counters import Counters
+from cosmodrome.namesrv.event_history import EventHistory
 from cosmodrome.namesrv.events import (
     ConfigReloaded,
     ConfigReloadFailed,
     ConnectionRefused,
     ConnectionsExhausted,
-    HttpListening,
+    Event,
     Publish,
     RequestCrashed,
     RequestFailed,
+    RouteMissed,
     ServerDraining,
     ServerPaused,
     ServerReady,
     ServerStarted,
     ServerStopped,
     StorageFailed,
+    TopicsAdded,
 )
+from cosmodrome.namesrv.http_service import HttpService
 from cosmodrome.namesrv.kv_config import KVConfigStore
 from cosmodrome.namesrv.live_config import LiveConfig, ReadAgain, ReloadOutcome
 from cosmodrome.namesrv.memory import MemoryWatch
+from cosmodrome.namesrv.metrics.families import families
 from cosmodrome.namesrv.metrics.tally import EventTally
+from cosmodrome.namesrv.metrics.timings import Timings
+from cosmodrome.namesrv.misses import Misses
 from cosmodrome.namesrv.name_limits import NameLimits
 from cosmodrome.namesrv.notices import NoticeSender
-from cosmodrome.namesrv.options import brakes, http_plane, listen_options, table_limits, table_options
+from cosmodrome.namesrv.options import brakes, listen_options, table_limits, table_options
 from cosmodrome.namesrv.policy.admission import Admission
+from cosmodrome.namesrv.policy.undoing import Undoing, UndoParts
 from cosmodrome.namesrv.processors import Processors
 from cosmodrome.namesrv.processors.broker import BrokerProcessor
 from cosmodrome.namesrv.processors.kv_config import KVConfigProcessor
@@ -52,6 +61,7 @@ from cosmodrome.namesrv.processors.namesrv_config import NamesrvConfigProcessor
 from cosmodrome.namesrv.processors.route import RouteProcessor
 from cosmodrome.namesrv.processors.topic import TopicProcessor
 from cosmodrome.namesrv.product_environment import ProductEnvironment, address_server_url
+from cosmodrome.namesrv.program import EMBEDDED, Program
 from cosmodrome.namesrv.repeats import EventStream
 from cosmodrome.namesrv.routing.effects import ConnectionId, Effects
 from cosmodrome.namesrv.routing.tables import RouteTables
@@ -60,12 +70,13 @@ from cosmodrome.namesrv.shadow.tally import Report
 from cosmodrome.namesrv.stored_files import StoredFiles
 from cosmodrome.namesrv.tls_settings import ServerTls, client_tls
 from cosmodrome.namesrv.turns import Turns
-from cosmodrome.namesrv.view import About, View
+from cosmodrome.namesrv.view import About, Control, View
 from cosmodrome.protocol.bodies.route import TopicRouteData
 from cosmodrome.protocol.codes import RequestCode
 from cosmodrome.protocol.versions import SERVER_RELEASE
 from cosmodrome.transport.client import RemotingClient
 from cosmodrome.transport.dispatch import INTERNAL, STORAGE, Dispatcher, Fault, Peer
+from cosmodrome.transport.port_pages import PortPages
 from cosmodrome.transport.server import RemotingServer
 from cosmodrome.transport.standing_answers import StandingAnswers
 from cosmodrome.transport.work_queue import Urgency, WorkQueue
@@ -92,15 +103,28 @@ class NameServer:
         config: All settings.
         config_store: Where changes made by requests are kept; None keeps them in memory only.
         publish: Told of every event; None for nobody.
+        program: What the program around it gives.
     """
 
     def __init__(
-        self, config: NamesrvConfig, *, config_store: ConfigStore | None = None, publish: Publish | None = None
+        self,
+        config: NamesrvConfig,
+        *,
+        config_store: ConfigStore | None = None,
+        publish: Publish | None = None,
+        program: Program = EMBEDDED,
     ) -> None:
         self._config = LiveConfig(config, config_store)
         self._stored = StoredFiles(config, config_store)
         self._tally = EventTally()
-        self._events = EventStream(publish or (lambda _: None), time.monotonic, self._tally.count)
+        self._timings = Timings()
+        self._history = EventHistory(time.time_ns() // 1000)
+        self._events = EventStream(
+            publish or (lambda _: None),
+            time.monotonic,
+            self._count,
+            lambda event: self._history.add(event, time.time()),
+        )
         self._admission = Admission(config, self._events.publish)
         self._publish: Publish = self._admission.publish
         self._tables = RouteTables(table_options(config), table_limits(config))
@@ -111,12 +135,17 @@ class NameServer:
         self._shadow: Shadow | None = None
         self._work = WorkQueue()
         self._turns: Turns | None = None
+        self._families: Processors | None = None
+        self._seen: View | None = None
         self._notices = NoticeSender(self._client, config.serialize_type, self._publish)
         self._scan: asyncio.TimerHandle | None = None
         self._scan_interval_ms = 0
         self._memory = MemoryWatch()
         self._lag = LoopLag()
-        self._http: HttpPlane | None = None
+        self._program = program
+        self._misses = Misses()
+        self._http = HttpService(config, self._publish, is_offered=program.offers_http)
+        self._drained_since_s: float | None = None
         self._ready: asyncio.TimerHandle | None = None
         self._tls_watch: asyncio.TimerHandle | None = None
         self._housekeeping: asyncio.TimerHandle | None = None
@@ -131,7 +160,7 @@ class NameServer:
     @property
     def http_address(self) -> str:
         """Where HTTP is answered, `host:port` as bound; empty when it is not."""
-        return "" if self._http is None else self._http.address
+        return self._http.address
 
     async def start(self) -> None:
         """Read what is on disk, then listen.
@@ -146,14 +175,14 @@ class NameServer:
         try:
             await self._start(kv_config)
         except BaseException:
-            if self._http is not None:
-                await self._http.stop()
+            await self._http.stop()
             self._stored.close()
             raise
 
     async def _start(self, kv_config: KVConfigStore) -> None:
         config = self._config.current
         kv_config.limits = config.kv_limits
+        kv_config.on_written = self._timings.kv_written
         self._admission.start()
         tls = self._tls = ServerTls(config)
         self._client = RemotingClient(tls=client_tls(config))
@@ -163,15 +192,15 @@ class NameServer:
         dispatcher.on_fault = self._request_failed
         self._server = RemotingServer(
             dispatcher,
-            listen_options(config, tls.policy),
+            listen_options(
+                config, replace(tls.policy, pages=PortPages(unready=self._unready, dashboard=self._http.url))
+            ),
             self._connection_lost,
             lambda peer, cause, reason: self._publish(ConnectionRefused(peer=peer.address, cause=cause, reason=reason)),
             lambda limit: self._publish(ConnectionsExhausted(open_descriptors_limit=limit)),
         )
         self._server.pauses.subscribe(self._forgive_pause)
-        self._http = http_plane(config)
-        if self._http is not None:
-            self._http.bind()
+        self._http.bind()
         await self._server.start()
         self._server_to_stop = self._server
         if self._shadow is not None:
@@ -182,10 +211,8 @@ class NameServer:
         self._watch_tls_files()
         self._keep_house()
         self._lag.start()
-        if self._http is not None:
-            view = self._view(self._server, kv_config)
-            self._http.start(lambda: _application(view))
-            self._publish(HttpListening(address=self.http_address))
+        view = self._seen = self._view(self._server, kv_config)
+        self._http.start(view)
         self._publish(ServerStarted(address=self.address, pid=os.getpid()))
         self._admission.listening(self.address)
         self._announce_ready()
@@ -199,6 +226,7 @@ class NameServer:
         connections = server.connection_count
         brokers = len({info.connection for info in self._tables.live_brokers()})
         self._publish(ServerDraining(connections=connections))
+        self._history.end()
         if config.enable_shutdown_gracefully:
             server.dispatcher.drain()
             await asyncio.sleep(config.shutdown_wait_time_seconds)
@@ -207,8 +235,7 @@ class NameServer:
             if timer is not None:
                 timer.cancel()
         self._lag.stop()
-        if self._http is not None:
-            await self._http.stop()
+        await self._http.stop()
         await server.stop_listening()
         finished = await server.drain(DRAIN_TIMEOUT_S)
         await server.close()
@@ -237,6 +264,16 @@ class NameServer:
     def counters(self) -> Counters:
         """How often what went wrong since this object was made."""
         return self._events.counters
+
+    def families(self) -> Iterator[Family]:
+        """Give every metric as it is now.
+
+        Raises:
+            RuntimeError: The server was never started.
+        """
+        if self._seen is None:
+            raise RuntimeError("this NameServer is not started")
+        return families(self._seen)
 
     def shadow_report(self) -> Report | None:
         """Give what shadow mode has found so far; None without it, and before the start."""
@@ -269,7 +306,7 @@ class NameServer:
 
     def _dispatcher(self, kv_config: KVConfigStore) -> Dispatcher:
         config = self._config.started_with
-        families = self._processors(kv_config)
+        families = self._families = self._processors(kv_config)
         turns = self._turns = Turns(
             self._work,
             self._tables.read.topic_count,
@@ -295,6 +332,7 @@ class NameServer:
 
     def _view(self, server: RemotingServer, kv_config: KVConfigStore) -> View:
         assert self._turns is not None, "made with the dispatcher"  # noqa: S101
+        assert self._families is not None, "made with the dispatcher"  # noqa: S101
         about = About(
             version=__version__,
             compat_version=SERVER_RELEASE,
@@ -310,8 +348,30 @@ class NameServer:
             kv_config=kv_config,
             server=server,
             brakes=Brakes(self._turns.registrations, self._turns.listings),
+            processors=self._families,
             tally=self._tally,
+            timings=self._timings,
             lag=self._lag,
+            history=self._history,
+            misses=self._misses,
+            gate=self._admission.gate,
+            undoing=Undoing(
+                self._admission.gate,
+                UndoParts(
+                    processors=self._families.by_code(),
+                    kv_config=kv_config,
+                    config=self._config,
+                    tables=self._tables,
+                    carry_out=self._carry_out,
+                ),
+            ),
+            control=Control(
+                reload=self._reload_again if self._program.read_again is not None else None,
+                set_drained=self._set_drained,
+                drained_since_s=lambda: self._drained_since_s,
+                end=self._program.end,
+            ),
+            client=self._client,
             unready=self._unready,
             now_ms=_steady_ms,
         )
@@ -320,9 +380,35 @@ class NameServer:
         """Say why routes are not answered; nothing when they are."""
         config = self._config.current
         left_s = config.wait_seconds_for_service - self._elapsed_s() if config.need_wait_for_service else 0
-        if self._server_to_stop is None:
+        if self._server_to_stop is None or self._drained_since_s is not None:
             return "draining"
         return f"waits {left_s:.0f} s more for brokers (needWaitForService)" if left_s > 0 else ""
+
+    async def _reload_again(self) -> ReloadOutcome:
+        assert self._program.read_again is not None, "offered only then"  # noqa: S101
+        return await self.reload(self._program.read_again)
+
+    def _set_drained(self, is_drained: bool) -> None:  # noqa: FBT001 -- a switch
+        """Take this server out of use: it is not ready, and newer clients are sent away; or put it back."""
+        server = self._server_to_stop
+        if server is None or is_drained == (self._drained_since_s is not None):
+            return
+        if is_drained:
+            self._drained_since_s = time.time()
+            server.dispatcher.drain()
+            self._publish(ServerDraining(connections=server.connection_count))
+        else:
+            self._drained_since_s = None
+            server.dispatcher.resume()
+            self._publish(ServerReady(address=self.address))
+
+    def _count(self, event: Event) -> None:
+        """Take note of an event that was published, one that is held back too."""
+        self._tally.count(event)
+        if isinstance(event, RouteMissed):
+            self._misses.add(event.topic, (event.peer or "").rpartition(":")[0], time.time())
+        elif isinstance(event, TopicsAdded):
+            self._misses.forget(event.topics)
 
     def _product_environment(self) -> ProductEnvironment:
         def url() -> str:
@@ -371,18 +457,20 @@ class NameServer:
         if self._turns is not None:
             self._turns.peer_gone(connection)
         if len(self._work) or self._tables.is_broker_connection(connection):
+            is_idle = self._server is not None and self._server.is_closed_as_idle(connection)
+            unregister = partial(self._unregister_in_turn, connection, is_idle=is_idle)
             grace_s = 0.0 if self._server is None else self._server.pauses.grace_s()
             if grace_s > 0:
-                asyncio.get_running_loop().call_later(grace_s, self._unregister_in_turn, connection)
+                asyncio.get_running_loop().call_later(grace_s, unregister)
             else:
-                self._unregister_in_turn(connection)
+                unregister()
 
-    def _unregister_in_turn(self, connection: ConnectionId) -> None:
-        self._work.add(lambda: self._unregister_brokers_of(connection), Urgency.CHANGE)
+    def _unregister_in_turn(self, connection: ConnectionId, *, is_idle: bool) -> None:
+        self._work.add(partial(self._unregister_brokers_of, connection, is_idle=is_idle), Urgency.CHANGE)
 
-    def _unregister_brokers_of(self, connection: ConnectionId) -> None:
+    def _unregister_brokers_of(self, connection: ConnectionId, *, is_idle: bool) -> None:
         if not self._is_stopping:
-            self._carry_out(self._tables.connection_closed(connection, _steady_ms()))
+            self._carry_out(self._tables.connection_closed(connection, _steady_ms(), is_idle=is_idle))
 
     def _schedule_scan(self) -> None:
         loop = asyncio.get_running_loop()
@@ -398,7 +486,9 @@ class NameServer:
 
     def _expire_silent(self) -> None:
         if not self._is_stopping:
+            begun_s = time.perf_counter()
             self._carry_out(self._tables.expire(_steady_ms()))
+            self._timings.expiry_scans.add(time.perf_counter() - begun_s)
 
     def _keep_house(self) -> None:
         """Tell what was held back, and give back memory that is free."""
@@ -428,12 +518,6 @@ class NameServer:
         if self._scan is not None and config.scan_not_active_broker_interval != self._scan_interval_ms:
             self._scan.cancel()
             self._schedule_scan()
-
-
-def _application(view: View) -> Application:
-    from cosmodrome.namesrv.http.app import application  # noqa: PLC0415 -- slow to load, and not for everybody
-
-    return application(view)
 
 
 def _steady_ms() -> int:

@@ -11,15 +11,16 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
 from cosmodrome.errors import GreetingRefusedError, PeerLimitError, ProtocolError
-from cosmodrome.protocol.codes import ResponseCode
+from cosmodrome.protocol.codes import LanguageCode, ResponseCode
 from cosmodrome.protocol.command import RemotingCommand, decode_command, encode_command, response_to
 from cosmodrome.protocol.frame import DEFAULT_MAX_FRAME_BYTES, DEFAULT_MAX_HEADER_BYTES, FrameDecoder
 from cosmodrome.transport.dispatch import LATER, Answer, Express, Peer
 from cosmodrome.transport.entrance import Entrance, EntrancePolicy
 from cosmodrome.transport.limits import PeerLimits
+from cosmodrome.transport.lingering import Lingering
 from cosmodrome.transport.presence import Presence, presence_of
 from cosmodrome.transport.read_budget import ReadBudget
-from cosmodrome.transport.sockets import format_address, reset_when_closed, set_socket_options
+from cosmodrome.transport.sockets import format_address, has_unread_bytes, reset_when_closed, set_socket_options
 from cosmodrome.transport.standing_answers import StandingAnswers
 
 logger = logging.getLogger(__name__)
@@ -111,6 +112,7 @@ class Connection(asyncio.Protocol):
         "_entrance",
         "_has_peer_finished",
         "_is_closing",
+        "_is_finishing",
         "_is_held",
         "_is_paused",
         "_is_proven",
@@ -125,8 +127,11 @@ class Connection(asyncio.Protocol):
         "_task",
         "_transport",
         "entering_since_s",
+        "is_lingering",
+        "language",
         "last_active_s",
         "peer",
+        "version",
     )
 
     def __init__(self, owner: ConnectionOwner, connection_id: int, options: ConnectionOptions) -> None:
@@ -145,12 +150,18 @@ class Connection(asyncio.Protocol):
         self._is_held = False
         self._is_paused = False
         self._is_closing = False
+        self._is_finishing = False
+        self.is_lingering = False
+        """Whether everything is said, and the peer has not closed."""
         self._is_proven = False
         self._pace_since_s: float | None = None
         self._pace_base = 0
         """From when on progress is measured (of taking answers while paused, else of a frame), and bytes by then."""
         self._has_peer_finished = False
         self.peer = Peer(connection_id, "unknown")
+        self.language: LanguageCode | None = None
+        self.version: int | None = None
+        """What the peer said of itself with its first request that is served; None before."""
         self.last_active_s = self._clock()
         self.entering_since_s: float | None = None
         """Since when its first bytes wait for the rest of a greeting or handshake; None when they do not."""
@@ -336,6 +347,47 @@ class Connection(asyncio.Protocol):
         """Whether the peer takes what it is sent."""
         return self._transport is not None and not self._is_paused and not self._is_closing
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something that was read is still to be answered, or the peer has not taken all its answers."""
+        if self._transport is None or self._is_closing:
+            return False
+        return self._task is not None or self._is_held or self._is_paused or self.unsent_bytes > 0
+
+    def finish(self) -> None:
+        """Read nothing more; what was read is answered. `end` follows."""
+        self._is_finishing = True
+        if self._transport is not None and not self._is_closing:
+            self._transport.pause_reading()
+
+    def drop_unanswered(self) -> None:
+        """Forget what was read but for the request that is being worked on: there is no time for more."""
+        self._decoder = FrameDecoder(self._options.max_frame_bytes, self._options.max_header_bytes)
+
+    def end(self) -> None:
+        """Close after what was answered is sent, as `close`; unread requests do not cost the peer any of it.
+
+        A socket that is closed with unread bytes resets the connection, and answers that are still on their way are lost.
+        So where there are some, the peer is told that nothing more comes, and what it sends is thrown away until it
+        closes, too. Whoever calls this resets it when it does not.
+        """
+        transport = self._transport
+        if self._is_closing or transport is None or self._has_peer_finished or self._is_paused:
+            self.close()
+            return
+        self._flush()
+        sock = transport.get_extra_info("socket")
+        if sock is None or not (has_unread_bytes(sock) or transport.get_write_buffer_size()):
+            self.close()
+            return
+        self._is_closing = True
+        if self._entrance is not None:
+            self._send(self._entrance.close())
+        self.is_lingering = True
+        transport.set_protocol(Lingering(self.connection_lost))
+        transport.write_eof()
+        transport.resume_reading()
+
     def close(self) -> None:
         """Close after what was answered is sent; a peer that does not take it within seconds is reset."""
         if self._is_closing or self._transport is None:
@@ -451,6 +503,7 @@ class Connection(asyncio.Protocol):
         """Give the encoded answer; None when there is none (oneway, a response, or one that is still in work)."""
         if not self._is_proven and not request.is_response and self._owner.is_served(request.code):
             self._is_proven = True
+            self.language, self.version = request.language, request.version
             self._owner.proven(self)
         if request.is_response:
             self._owner.response_received(self, request)
@@ -513,7 +566,7 @@ class Connection(asyncio.Protocol):
             return
         if self._has_peer_finished:
             self.close()
-        else:
+        elif not self._is_finishing:
             self._transport.resume_reading()
 
     def _flush(self) -> None:

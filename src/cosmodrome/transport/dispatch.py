@@ -57,6 +57,9 @@ GO_AWAY_REMARK: Final = "please go away"
 LONGEST_REMARK: Final = 200
 """The remark of a fault has fewer characters; a refusal by policy may have more. What a question that has no answer is told may repeat the question."""
 
+INTERNAL_REMARK: Final = "internal error, see the server's log"
+"""What a peer is told of a bug of ours."""
+
 UNKNOWN_CODE: Final = "unknown_code"
 STORAGE: Final = "storage"
 INTERNAL: Final = "internal"
@@ -81,6 +84,8 @@ class Dispatcher:
         self.is_draining = False
         self.traffic = Traffic()
         """What was dispatched; what is answered elsewhere (standing, express) is counted there."""
+        self.in_flight_count = 0
+        """Requests whose answers are being worked on; those that are answered at once never are."""
         self.standing: StandingAnswers | None = None
         """Answers that connections give by themselves, without asking here."""
         self.express: Express | None = None
@@ -95,6 +100,12 @@ class Dispatcher:
         self.is_draining = True
         if self.standing is not None:
             self.standing.close()
+
+    def resume(self) -> None:
+        """Send nobody away any more."""
+        self.is_draining = False
+        if self.standing is not None:
+            self.standing.open()
 
     def serves(self, code: int) -> bool:
         """Whether there is a processor for requests of this code."""
@@ -118,7 +129,11 @@ class Dispatcher:
     async def _counted(
         self, answer: Awaitable[RemotingCommand], request: RemotingCommand, begun_s: float
     ) -> RemotingCommand:
-        response = await answer
+        self.in_flight_count += 1
+        try:
+            response = await answer
+        finally:
+            self.in_flight_count -= 1
         self._count(request, response, begun_s)
         return response
 
@@ -173,7 +188,7 @@ class Dispatcher:
             return response_to(request, ResponseCode.SYSTEM_ERROR, error.REMARK)
         self.on_fault(Fault(peer, request, INTERNAL, f"{type(error).__name__}, see the traceback"))
         logger.error("request %d (opaque %d) of %s failed", request.code, request.opaque, peer.address, exc_info=error)
-        return response_to(request, ResponseCode.SYSTEM_ERROR, "internal error, see the server's log")
+        return response_to(request, ResponseCode.SYSTEM_ERROR, INTERNAL_REMARK)
 
 
 def _forget_frames(error: BaseException | None) -> None:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from cosmodrome.errors import GreetingRefusedError, ProtocolError
+from cosmodrome.errors import GreetingRefusedError, ProtocolError, TlsFailedError
 from cosmodrome.protocol.greeting import Greeting, is_record_begun, recognise
 from cosmodrome.protocol.proxy_header import decode_proxy_v1, decode_proxy_v2
+from cosmodrome.transport.port_pages import PortPages
 from cosmodrome.transport.tls import TlsSession
 
 _HTTP_TEXT: Final = b"This port speaks RocketMQ remoting, not HTTP.\n"
@@ -36,10 +37,15 @@ class TlsMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntrancePolicy:
-    """Who may come in. `context` gives the TLS context for a new connection, None when there is none."""
+    """Who may come in, and who is answered at the door.
+
+    `context` gives the TLS context for a new connection, None when there is none. `pages` answers HTTP peers in every
+    TLS mode; without it they are told that they are wrong here.
+    """
 
     tls_mode: TlsMode = TlsMode.DISABLED
     context: Callable[[], ssl.SSLContext | None] = lambda: None
+    pages: PortPages | None = None
 
 
 class Admitted(NamedTuple):
@@ -53,12 +59,13 @@ class Admitted(NamedTuple):
 class Entrance:
     """One connection's way in. Once `is_bare`, bytes need not pass here any more."""
 
-    __slots__ = ("_buffer", "_policy", "_session", "is_bare", "source")
+    __slots__ = ("_buffer", "_is_answered", "_policy", "_session", "is_bare", "source")
 
     def __init__(self, policy: EntrancePolicy) -> None:
         self._policy = policy
         self._buffer = b""
         self._session: TlsSession | None = None
+        self._is_answered = False
         self.is_bare = False
         self.source: str | None = None
         """The peer as a PROXY header names it, `host:port`; empty when there is a header that names none."""
@@ -77,12 +84,16 @@ class Entrance:
         """
         if self._session is not None:
             return self._decrypt(self._session, data)
+        if self._is_answered:
+            return Admitted(b"")
         self._buffer += data
         greeting = self._recognise()
         if greeting is None:
             return Admitted(b"")
         if greeting is Greeting.TLS:
             return self._begin_tls()
+        if greeting is Greeting.HTTP and self._policy.pages is not None:
+            return self._answer_http(self._policy.pages)
         data, self._buffer = self._buffer, b""
         self._refuse_unless_remoting(greeting)
         self.is_bare = True
@@ -122,6 +133,17 @@ class Entrance:
         data, self._buffer = self._buffer, b""
         return self._decrypt(self._session, data)
 
+    def _answer_http(self, pages: PortPages) -> Admitted:
+        """Answer a request once its head is whole; what comes after it is not looked at."""
+        answer = pages.answer(self._buffer)
+        if answer is None:
+            return Admitted(b"")
+        self._buffer = b""
+        self._is_answered = True
+        if answer.refusal:
+            raise GreetingRefusedError(answer.refusal, answer.wire)
+        return Admitted(b"", answer.wire, "answered over HTTP")
+
     def _context(self) -> ssl.SSLContext:
         context = None if self._policy.tls_mode is TlsMode.DISABLED else self._policy.context()
         if context is None:
@@ -142,5 +164,5 @@ class Entrance:
     def _decrypt(session: TlsSession, data: bytes) -> Admitted:
         received = session.receive(data)
         if received.is_failure:
-            raise GreetingRefusedError(received.end or "TLS failed", received.wire)
+            raise TlsFailedError(received.end or "TLS failed", received.wire)
         return Admitted(received.plain, received.wire, received.end)

@@ -30,6 +30,11 @@ logger = logging.getLogger(__name__)
 _SWEEPS_PER_IDLE_LIMIT = 10
 _MAX_SWEEP_INTERVAL_S = 1.0
 _MAX_LOG_DETAIL = 200
+LINGERING_S = 3.0
+_LOOK_S = 0.01
+"""How often a drain looks whether peers have taken their answers."""
+_TAKING_S = 1.0
+"""How long it waits for peers that take nothing."""
 _CONNECTION_BYTES = 2048
 """What a connection costs by itself."""
 _GIVE_WAY_AT_ONCE = 16
@@ -80,6 +85,8 @@ class RemotingServer:
         """How many connections that were let in have ended."""
         self.idle_count = 0
         """How many of these were closed for being silent."""
+        self._idle: set[int] = set()
+        """Those of them that are not gone yet."""
         self.released_bytes = 0
         """About how much memory of connections that ended has come free since the start."""
         self.pauses = PauseWatch()
@@ -112,6 +119,10 @@ class RemotingServer:
         """How many connections are open."""
         return len(self._connections)
 
+    def connections(self) -> list[Connection]:
+        """Give the open connections, the oldest first; look at them only."""
+        return list(self._connections.values())
+
     @property
     def accepted_count(self) -> int:
         """How many connections were let in since the start."""
@@ -121,6 +132,10 @@ class RemotingServer:
     def unproven_count(self) -> int:
         """How many open connections have not sent a request that is served yet."""
         return self._census.unproven_count
+
+    def is_closed_as_idle(self, connection_id: int) -> bool:
+        """Whether a connection is closed for being silent; true until those who want to know of its end were told."""
+        return connection_id in self._idle
 
     def set_max_idle(self, seconds: float) -> None:
         """Close connections that are silent for this long, from now on; 0 closes none."""
@@ -173,15 +188,47 @@ class RemotingServer:
             await asyncio.wait(self._opening)
 
     async def drain(self, timeout_s: float) -> int:
-        """Wait for the requests that are being worked on, at most this long; give how many were finished."""
-        work = [connection.work for connection in self._connections.values() if connection.work is not None]
-        if not work:
-            return 0
-        done, _ = await asyncio.wait(work, timeout=timeout_s)
-        return len(done)
+        """Read nothing more, answer what was read, and wait until peers have taken it; give how many were answered.
+
+        At most this long, and less for peers that take nothing. After half of it no further request is begun; its peer
+        learns from the end of the connection that it was not. A second call waits for answers that came since.
+        """
+        before = self.dispatcher.traffic.total
+        for connection in self._connections.values():
+            connection.finish()
+        if not await self._idle_within(timeout_s / 2):
+            for connection in self._connections.values():
+                connection.drop_unanswered()
+            await self._idle_within(timeout_s / 2)
+        return self.dispatcher.traffic.total - before
+
+    async def _idle_within(self, timeout_s: float) -> bool:
+        """Wait until nobody is owed anything, or only peers that take nothing; tell whether that was in time."""
+        loop = asyncio.get_running_loop()
+        unsent, moved_s = 0, loop.time()
+        end_s = moved_s + timeout_s
+        while busy := [each for each in self._connections.values() if each.is_busy]:
+            now_s = loop.time()
+            work = [each.work for each in busy if each.work is not None]
+            left = sum(each.unsent_bytes for each in busy)
+            if work or left < unsent:
+                moved_s = now_s
+            unsent = left
+            if now_s >= end_s:
+                return False
+            if now_s >= moved_s + _TAKING_S:
+                break
+            if work:
+                await asyncio.wait(work, timeout=end_s - now_s, return_when=asyncio.FIRST_COMPLETED)
+            else:
+                await asyncio.sleep(_LOOK_S)
+        return True
 
     async def close(self, timeout_s: float = 1.0) -> None:
-        """Stop listening and close every connection; those that do not close in time are reset."""
+        """Stop listening and close every connection, in good order; those that do not close in time are reset.
+
+        Peers that were still sending have `LINGERING_S` to close, if that is longer.
+        """
         await self.stop_listening()
         if self._sweep is not None:
             self._sweep.cancel()
@@ -189,9 +236,11 @@ class RemotingServer:
         self.pauses.stop()
         self._all_gone.clear()
         for connection in list(self._connections.values()):
-            connection.close()
+            connection.end()
         if not self._connections:
             return
+        if any(connection.is_lingering for connection in self._connections.values()):
+            timeout_s = max(timeout_s, LINGERING_S)
         try:
             await asyncio.wait_for(self._all_gone.wait(), timeout_s)
         except TimeoutError:
@@ -259,6 +308,7 @@ class RemotingServer:
         if not self._connections:
             self._all_gone.set()
         self._on_connection_lost(connection.peer)
+        self._idle.discard(connection.peer.connection_id)
 
     def protocol_error(self, connection: Connection, error: ProtocolError) -> None:
         """Take note that a peer does not speak the protocol (ConnectionOwner)."""
@@ -355,9 +405,10 @@ class RemotingServer:
         for connection in list(self._connections.values()):
             if connection.is_awaited:
                 self._close_if_slow(connection, now_s)
-            if connection.last_active_s < oldest_s:
+            if connection.last_active_s < oldest_s and connection.peer.connection_id not in self._idle:
                 logger.debug("closing connection of %s: idle for %g s", connection.peer.address, self._max_idle_s)
                 self.idle_count += 1
+                self._idle.add(connection.peer.connection_id)
                 connection.close()
         self._bound_unsent()
         self._schedule_sweep()

@@ -1,15 +1,18 @@
 """Options of accepted sockets, and how their addresses are written.
 
-Owns: what is set on each socket, and how a vanished host is noticed; `host:port`.
+Owns: what is set on each socket, and how a vanished host is noticed; whether some are unread; `host:port`.
 Must not know: what is sent over a socket.
 """
 
+import contextlib
 import socket
 import struct
+import sys
 from typing import Final
 
 _KEEP_ALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
 """How soon a vanished host is noticed: seconds, seconds, probes, and milliseconds for what was sent; where known."""
+_NUMBER: Final = struct.Struct("i")
 _LINGER_RESET: Final = struct.pack("ii", 1, 0)
 
 
@@ -29,6 +32,18 @@ def set_socket_options(sock: socket.socket, send_buffer_bytes: int, receive_buff
 def reset_when_closed(sock: socket.socket) -> None:
     """Have closing the socket reset the connection, whatever is unsent."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
+
+
+def has_unread_bytes(sock: socket.socket) -> bool:
+    """Whether bytes are here that were not read; where the system does not tell, there may be."""
+    if sys.platform == "linux":
+        import fcntl  # noqa: PLC0415 -- does not exist everywhere
+        import termios  # noqa: PLC0415
+
+        with contextlib.suppress(OSError):
+            (count,) = _NUMBER.unpack(fcntl.ioctl(sock.fileno(), termios.FIONREAD, _NUMBER.pack(0)))
+            return bool(count)
+    return True
 
 
 def format_address(name: object) -> str:

@@ -138,6 +138,10 @@ class StandingAnswers:
         self._known.clear()
 
     def close(self) -> None:
-        """Answer nothing any more."""
+        """Answer nothing any more, unless `open` is called."""
         self._is_closed = True
         self.clear()
+
+    def open(self) -> None:
+        """Learn and answer again."""
+        self._is_closed = False

@@ -17,6 +17,24 @@ NO_ANSWER: Final = -1
 BOUNDS_S: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 """Upper bounds of the times that are told apart, in seconds; there is one more above the last."""
 
+BOUNDS_BYTES: Final = (1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216)
+"""Upper bounds of the sizes that are told apart; there is one more above the last."""
+
+
+class Sizes:
+    """How many were how large: a count for each of BOUNDS_BYTES and one for larger ones, and the sum."""
+
+    __slots__ = ("counts", "sum_bytes")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BOUNDS_BYTES) + 1)
+        self.sum_bytes = 0
+
+    def add(self, size_bytes: int) -> None:
+        """Count one of this size."""
+        self.counts[bisect_left(BOUNDS_BYTES, size_bytes)] += 1
+        self.sum_bytes += size_bytes
+
 
 class Durations:
     """How many took how long: a count for each of BOUNDS_S and one for longer ones, and the sum."""
@@ -79,6 +97,11 @@ class Traffic:
         counts.request_bytes += sizes[0]
         counts.response_bytes += sizes[1]
         counts.durations.add(took_s)
+
+    @property
+    def total(self) -> int:
+        """How many requests were answered, oneway ones among them."""
+        return sum(counts.durations.count for counts in self._codes.values())
 
     def __iter__(self) -> Iterator[tuple[int, CodeTraffic]]:
         """Give each code that was asked for, as it is now."""

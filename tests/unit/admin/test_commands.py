@@ -167,18 +167,6 @@ async def test_topic_list_by_cluster_asks_a_silent_broker_once(bench: Bench) -> 
     assert [line.split()[1] for line in retry.out.splitlines()[1:]] == ["%RETRY%g", "%RETRY%g"]
 
 
-async def test_delete_topic(bench: Bench) -> None:
-    with Double({106: Reply(body=cluster_info(a="h:1")), 216: Reply()}) as server:
-        found = await bench.run(lambda s, o: topics.delete_topic(s, o, "T", "C"), server.address)
-        with pytest.raises(MissingError, match="there is no cluster 'X'"):
-            await bench.run(lambda s, o: topics.delete_topic(s, o, "T", "X"), server.address)
-
-        assert server.asked() == [106, 216, 106]
-        assert server.requests[1].ext == {"topic": "T", "clusterName": "C"}
-    assert found.out == "delete topic [T] from NameServer success.\n"
-    assert "NameServer's part only" in found.err
-
-
 @pytest.mark.parametrize(
     ("command", "text", "code"),
     [
@@ -295,9 +283,7 @@ async def test_cluster_list_for_ever(bench: Bench) -> None:
         return Reply(17 if len(questions) > 2 else 0, cluster_info())
 
     with Double({106: third_fails}) as server, pytest.raises(MissingError):
-        await bench.run(
-            lambda s, o: clusters.cluster_list_for_ever(s, o, None, is_more=False, interval_s=0.001), server.address
-        )
+        await bench.run(lambda s, o: clusters.cluster_list(s, o, None, is_more=False, interval_s=0.001), server.address)
 
     assert len(questions) == 3
 

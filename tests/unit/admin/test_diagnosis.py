@@ -9,11 +9,23 @@ from tests.support.admin_tool import closed_port, silent_port
 from cosmodrome.admin.diagnosis import explained
 from cosmodrome.errors import (
     AdminError,
+    AnswerError,
+    AuthenticationError,
     ConnectError,
+    DeniedError,
+    MissingError,
     NoAnswerError,
+    NotFoundError,
+    NotPermittedError,
+    NotReadyError,
+    NotSupportedError,
+    RefusedError,
     RequestTimeoutError,
     TlsMismatchError,
+    UnavailableError,
     UnreachableError,
+    UnreadableAnswerError,
+    WarmingUpError,
 )
 
 
@@ -73,3 +85,26 @@ async def test_a_silent_server_is_told_from_an_address_without_one() -> None:
     assert "no answer in 5 s" in (silent.why or "")
     assert absent.what == f"nothing answers at {address}."
     assert absent.exit_code == 75
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (NotFoundError("h:1", 22, "no"), MissingError, "h:1 does not have it"),
+        (NotFoundError("h:1", 17, "no"), MissingError, "there is no such topic"),
+        (RefusedError("h:1", 26, "no"), MissingError, "there is no such consumer group"),
+        (RefusedError("h:1", 206, "no"), MissingError, "no consumer of the group is online"),
+        (RefusedError("h:1", 1, "no"), AdminError, "h:1 refused"),
+        (NotReadyError("h:1", 2, "busy"), WarmingUpError, "cannot do it now"),
+        (NotPermittedError("h:1", 16, "no"), DeniedError, "administrator"),
+        (AuthenticationError("h:1", 16, "no"), DeniedError, "--credentials FILE"),
+        (NotSupportedError("h:1", 3, "no"), UnavailableError, "this release of the broker"),
+        (UnreadableAnswerError("h:1", "nonsense"), UnavailableError, "is this the address of a broker?"),
+    ],
+)
+async def test_what_brokers_answer(error: AnswerError, kind: type[AdminError], text: str) -> None:
+    found = await explained("h:1", error, uses_tls=False, peer="broker")
+
+    assert type(found) is kind
+    assert text in found.render()
+    assert found.__cause__ is error

@@ -183,4 +183,4 @@ def test_java_s_json_has_tabs_bare_integer_keys_and_no_nulls() -> None:
     assert '"topic":"T\\"",\n\t\t\t"totalQueues":8' in text
     assert '"currIdMap":{\n\t\t\t\t0:0,\n\t\t\t\t4:1\n' in text
     assert "null" not in text
-    assert java_pretty({"a": [], "b": {}}) == '{\n\t"a":[],\n\t"b":{}\n}'
+    assert java_pretty({"a": [], "b": {}}) == '{\n\t"a":[\n\t\t\n\t],\n\t"b":{}\n}'

@@ -2,8 +2,9 @@
 
 import pytest
 
-from cosmodrome.admin.peers import Difference, PeerView, differences, route_digest
+from cosmodrome.admin.peers import Difference, PeerView, differences
 from cosmodrome.protocol.bodies.route import BrokerData, QueueData, TopicQueueMappingInfo, TopicRouteData
+from cosmodrome.protocol.route_digest import route_digest
 
 A = BrokerData(broker_addrs={0: "h:1", 1: "h:2"}, broker_name="a", cluster="C")
 B = BrokerData(broker_addrs={0: "h:3"}, broker_name="b", cluster="C")

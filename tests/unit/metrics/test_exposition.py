@@ -2,9 +2,11 @@
 
 import asyncio
 
+import pytest
+from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from cosmodrome.metrics.exposition import text_of
+from cosmodrome.metrics.exposition import Format, format_for, text_of
 from cosmodrome.metrics.family import Family, Histogram, Kind, Sample, gauge, milliseconds
 from cosmodrome.transport.traffic import Durations
 
@@ -72,3 +74,42 @@ async def test_others_have_their_turn_while_many_series_are_written() -> None:
 
     assert turns >= 10
     assert writing.result().count(b"\ng{") == 5000
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"),
+    [
+        ("", Format.TEXT),
+        ("*/*", Format.TEXT),
+        ("text/plain", Format.TEXT),
+        ("application/json", Format.TEXT),
+        ("application/openmetrics-text", Format.OPENMETRICS),
+        ("application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", Format.OPENMETRICS),
+        ("application/openmetrics-text; version=1.0.0; escaping=allow-utf-8; q=0.6, text/plain; q=0.8", Format.TEXT),
+        ("application/openmetrics-text;q=0", Format.TEXT),
+        ("application/openmetrics-text;q=much, */*;q=0.1", Format.TEXT),
+        ("text/*;q=0.2, APPLICATION/OpenMetrics-Text;Q=0.3", Format.OPENMETRICS),
+    ],
+)
+def test_a_reader_gets_the_format_that_it_likes_better(accept: str, form: Format) -> None:
+    assert format_for(accept) is form
+
+
+async def test_openmetrics_is_what_its_parser_reads() -> None:
+    families = [
+        Family("came", Kind.COUNTER, 'how "many"\ncame\\', ("who",), [Sample(('a"b\\\n',), 3)]),
+        Family("size", Kind.HISTOGRAM, "", ("topic",), [Sample(("T",), Histogram((1, 10), (2, 3, 4), 99.5))]),
+        Family("nothing", Kind.COUNTER, "no series yet", ("word",), []),
+        gauge("now", "", 0.5),
+    ]
+    text = b"".join([piece async for piece in text_of(families, Format.OPENMETRICS)]).decode()
+    read = {each.name: each for each in openmetrics.text_string_to_metric_families(text)}  # type: ignore[no-untyped-call]
+
+    assert text.endswith("# EOF\n")
+    assert (read["came"].type, read["came"].documentation) == ("counter", 'how "many"\ncame\\')
+    assert [(each.name, each.labels, each.value) for each in read["came"].samples] == [
+        ("came_total", {"who": 'a"b\\\n'}, 3)
+    ]
+    assert [each.value for each in read["size"].samples] == [2, 5, 9, 9, 99.5]
+    assert read["process_cpu_seconds"].type == "counter"
+    assert (read["nothing"].samples, read["now"].samples[0].value) == ([], 0.5)

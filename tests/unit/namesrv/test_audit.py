@@ -35,9 +35,17 @@ def scene(tmp_path: Path) -> Scene:
 
 
 async def test_a_line_is_there_when_it_is_recorded(scene: Scene) -> None:
-    await scene.log.record({"event": "change", "key": "\ud800\n"})
+    line_id = await scene.log.record({"event": "change", "key": "\ud800\n"})
 
-    assert scene.lines() == [{"time": "1970-01-01T00:00:00.500Z", "event": "change", "key": "\ud800\n"}]
+    assert scene.lines() == [{"time": "1970-01-01T00:00:00.500Z", "id": line_id, "event": "change", "key": "\ud800\n"}]
+    await scene.log.close()
+
+
+async def test_ids_are_in_order_though_the_clock_stands(scene: Scene) -> None:
+    ids = [await scene.log.record({"event": "change"}) for _ in range(40)]
+
+    assert ids == sorted(set(ids))
+    assert ids[0] == "000000apsw"
     await scene.log.close()
 
 

@@ -16,10 +16,11 @@ from cosmodrome.namesrv.config import (
     apply_changes,
     blacklisted,
     java_listing,
+    parse_values,
     print_items,
     render_listing,
 )
-from cosmodrome.namesrv.config_keys import AdminPolicy, Effect, Family, Kind
+from cosmodrome.namesrv.config_keys import AdminPolicy, Effect, Family, Kind, labels_of
 from cosmodrome.protocol.codes import SerializeType
 
 JAVA_LISTING = """\
@@ -371,3 +372,29 @@ class TestBlackList:
 
     def test_case_counts(self) -> None:
         assert blacklisted(NamesrvConfig(), ["kvconfigpath"]) == ()
+
+
+class TestLabels:
+    """`metricsLabel`, in Java's form."""
+
+    @pytest.mark.parametrize(
+        ("text", "labels"),
+        [
+            ("", {}),
+            ("region:eu", {"region": "eu"}),
+            (" region:eu , rack:7,", {"region": "eu", "rack": "7"}),
+            ("rack:", {"rack": ""}),
+            ("rack:7,rack:8", {"rack": "8"}),
+        ],
+    )
+    def test_names_and_values(self, text: str, labels: dict[str, str]) -> None:
+        values, reasons = parse_values({"metricsLabel": text})
+
+        assert reasons == {}
+        assert labels_of(str(values["metricsLabel"])) == labels
+
+    @pytest.mark.parametrize("text", ["region", "region:eu:west", ":eu", "7rack:7", "my-rack:7", "__name__:x", "a:b,c"])
+    def test_what_is_none_is_refused(self, text: str) -> None:
+        _, reasons = parse_values({"metricsLabel": text})
+
+        assert "labels such as region:eu,rack:7" in reasons["metricsLabel"]

@@ -12,6 +12,7 @@ from cosmodrome.namesrv.events import (
     LONGEST_TEXT,
     ConnectionRefused,
     Event,
+    KVPut,
     MasterChanged,
     RequestDenied,
     RequestFailed,
@@ -262,3 +263,26 @@ def test_a_flood_of_subjects_and_causes_takes_no_more_memory() -> None:
 
     assert len(repeats) <= SUBJECTS_PER_KIND + CAUSES_PER_KIND
     assert told[False] <= SUBJECTS_PER_KIND * 2, "100 s, so in two minutes"
+
+
+def test_what_is_kept_is_what_is_told_and_each_of_a_crowd() -> None:
+    """The log tells a crowd's first thousand and how many more there were; a history has them all."""
+    told: list[Event] = []
+    kept: list[Event] = []
+    now_s = 0.0
+    stream = EventStream(told.append, lambda: now_s, keep=kept.append)
+    crowd = [KVPut(namespace="N", key=str(number)) for number in range(LINES_PER_KIND + 50)]
+    for event in crowd:
+        stream.publish(event)
+    for _ in range(3):
+        stream.publish(refused("10.0.0.1:5"))
+    assert kept == [*crowd, refused("10.0.0.1:5")]
+    assert told == [*crowd[:LINES_PER_KIND], refused("10.0.0.1:5")]
+
+    now_s = REPEAT_WINDOW_S
+    stream.sweep()
+
+    assert len(kept) == len(crowd) + 2
+    assert (kept[-1].repeated, kept[-1].others) == (2, None)
+    counted = sorted((event.NAME, event.repeated, event.others) for event in told[-2:])
+    assert counted == [("connection.refused", 2, None), ("kv.put", None, 49)]

@@ -8,10 +8,12 @@ import struct
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import count
 
 import pytest
 from tests.support import wire
 from tests.support.builders import AsyncWire, eventually
+from tests.support.pusher import Pusher
 
 from cosmodrome.errors import BindError
 from cosmodrome.protocol.command import RemotingCommand, response_to
@@ -195,7 +197,6 @@ async def test_who_comes_after_listening_stopped_is_refused() -> None:
 async def test_draining_waits_for_what_is_being_worked_on() -> None:
     async with started() as one, await one.peer() as peer, await one.peer() as idle:
         await idle.request(FAST)
-        assert await one.server.drain(10) == 0
         peer.post(SLOW)
         await eventually(lambda: [c for c in one.server._connections.values() if c.work], "the work")
 
@@ -214,6 +215,73 @@ async def test_draining_does_not_wait_for_ever() -> None:
 
         assert await one.server.drain(0.05) == 0
         one.let_go.set()
+
+
+async def test_draining_reads_nothing_more() -> None:
+    async with started() as one, await one.peer() as peer:
+        await peer.request(FAST)
+        assert await one.server.drain(10) == 0
+        peer.post(FAST)
+        assert await one.server.drain(10) == 0
+        await one.server.close()
+        with pytest.raises(ConnectionError):
+            await peer.answer()
+
+
+async def test_what_was_read_is_answered_and_the_rest_is_not_read() -> None:
+    """However many requests are under way: each has its answer, in order, and then the end, without a reset."""
+    async with started() as one:
+        pushers = [Pusher(wire.encode_request(FAST, opaque=number) for number in count()) for _ in range(3)]
+        running = [asyncio.ensure_future(each.run(one.server.address)) for each in pushers]
+        await asyncio.gather(*(each.is_in_full_flight.wait() for each in pushers))
+        await one.server.stop_listening()
+        await one.server.drain(10)
+        await one.server.close(10)
+        await asyncio.gather(*running)
+
+        answered = [[answer.opaque for answer in each.answers] for each in pushers]
+        assert answered == [list(range(len(each))) for each in answered]
+        assert sum(map(len, answered)) == one.server.dispatcher.traffic.total
+        assert [each.is_reset for each in pushers] == [False] * len(pushers)
+
+
+async def test_what_there_is_no_time_for_is_not_begun() -> None:
+    async with started() as one, await one.peer() as peer:
+        for _ in range(3):
+            peer.post(SLOW)
+        (connection,) = await eventually(
+            lambda: [c for c in one.server._connections.values() if c.work and c._decoder.buffered_bytes], "the work"
+        )
+        connection.finish()
+        connection.drop_unanswered()
+        one.let_go.set()
+        assert (await peer.answer()).remark == "slow"
+        await one.server.close()
+        with pytest.raises(ConnectionError):
+            await peer.answer()
+        assert one.server.dispatcher.traffic.total == 1
+
+
+async def test_a_drain_waits_for_a_peer_that_takes_its_answers_slowly() -> None:
+    async with started() as one:
+        host, _, port = one.server.address.rpartition(":")
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.connect((host, int(port)))
+        sock.setblocking(False)
+        sock.sendall(b"".join(wire.encode_request(LARGE, opaque=number) for number in range(20)))
+        await eventually(lambda: [c for c in one.server._connections.values() if c._is_paused], "back-pressure")
+
+        draining = asyncio.ensure_future(one.server.drain(30))
+        loop, data = asyncio.get_running_loop(), b""
+        while not draining.done():
+            with contextlib.suppress(TimeoutError):
+                data += await asyncio.wait_for(loop.sock_recv(sock, 65536), 0.02)
+        await one.server.close()
+        while more := await loop.sock_recv(sock, 65536):
+            data += more
+        sock.close()
+        assert len(wire.split(data)[0]) == one.server.dispatcher.traffic.total > 1
 
 
 async def test_closing_ends_every_connection() -> None:

@@ -3,201 +3,157 @@
 Owns: the name, kind, labels and meaning of each, once; how it is read from the parts of a running server.
 Must not know: how text for Prometheus is written (exposition.py); who asks.
 
-Labels are bounded by words of ours or by the number of brokers; never topics, clients or their addresses.
+Labels are bounded by words of ours or by the number of brokers; never topics, clients or their addresses. Nothing here
+looks at each topic.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import asyncio
+import time
+from collections.abc import Iterator
 from typing import Final
 
-from cosmodrome.metrics import family as _families
-from cosmodrome.metrics.family import Family, Histogram, Kind, Sample, seconds
-from cosmodrome.namesrv.audit import request_name
+from cosmodrome.metrics.family import Family, Kind, Sample, in_bytes, labelled, seconds
+from cosmodrome.namesrv.config_keys import labels_of
+from cosmodrome.namesrv.metrics.named import counts, few, one, spread, total
+from cosmodrome.namesrv.metrics.traffic_families import connections, traffic
+from cosmodrome.namesrv.misses import MOST_TOPICS
 from cosmodrome.namesrv.view import View
 from cosmodrome.protocol.codes import RequestCode, ResponseCode
-from cosmodrome.transport.dispatch import Dispatcher
-from cosmodrome.transport.traffic import NO_ANSWER, UNSERVED, CodeTraffic
 
-PREFIX: Final = "rocketmq_namesrv_"
-_ROUTE: Final = RequestCode.GET_ROUTEINFO_BY_TOPIC
 _REGISTER: Final = RequestCode.REGISTER_BROKER
-_LOOKUP_RESULTS: Final = {
-    ResponseCode.SUCCESS: "hit",
-    ResponseCode.TOPIC_NOT_EXIST: "miss",
-    ResponseCode.NO_PERMISSION: "denied",
-}
+_MISSED_LATELY_S: Final = 600.0
+
+
+async def measured(view: View) -> Iterator[Family]:
+    """Give every metric as it is now; what takes longer in large estates is done before, between other work."""
+    for _ in view.tables.read.counting_queues():
+        await asyncio.sleep(0)
+    return families(view)
 
 
 def families(view: View) -> Iterator[Family]:
     """Give every metric as it is now. A family without a series yet is given too, so that its name is known."""
+    labels = labels_of(view.config.started_with.metrics_label)
+    for each in _measured(view):
+        yield labelled(each, labels) if labels else each
+
+
+def _measured(view: View) -> Iterator[Family]:
     yield from _itself(view)
-    yield from _traffic(view.server.dispatcher)
-    yield from _connections(view)
+    yield from traffic(view)
+    yield from connections(view)
+    yield from _brokers(view)
     yield from _routes(view)
-    yield from _changes(view)
+    yield from _cache(view)
+    yield from _registrations(view)
+    yield from _files(view)
+    yield from _events(view)
     yield from _work(view)
-
-
-def _family(
-    name: str,
-    kind: Kind,
-    meaning: str,
-    samples: Iterable[tuple[tuple[str, ...], float | Histogram]],
-    labels: tuple[str, ...] = (),
-) -> Family:
-    return _families.family(PREFIX + name, kind, meaning, samples, labels)
-
-
-def _one(name: str, meaning: str, value: float) -> Family:
-    return _families.gauge(PREFIX + name, meaning, value)
-
-
-def _counts(name: str, meaning: str, label: str, counts: Mapping[str, int]) -> Family:
-    return _families.counts(PREFIX + name, meaning, label, counts)
 
 
 def _itself(view: View) -> Iterator[Family]:
     about = view.about
     up = "1 while the process answers"
     yield Family("rocketmq_nameserver_up", Kind.GAUGE, up, (), [Sample((), 1)])
-    yield _family(
+    yield few(
         "info",
         Kind.GAUGE,
         "1; the labels say what runs",
         [((about.version, about.compat_version, about.python, about.event_loop), 1)],
         ("version", "compat_version", "python", "event_loop"),
     )
-    yield _one("ready", "whether routes are answered, as /readyz says", int(not view.unready()))
-    yield _one("start_time_seconds", "when the server started, Unix time", about.started_s)
+    yield one("ready", "whether routes are answered, as /readyz says", int(not view.unready()))
+    yield one("start_time_seconds", "when the server started, Unix time", about.started_s)
 
 
-def _traffic(dispatcher: Dispatcher) -> Iterator[Family]:
-    codes = _by_code(dispatcher)
-    names = {code: "other" if code == UNSERVED else request_name(code) for code in codes}
-    answered = {
-        (names[code], _response_name(response)): count
-        for code, traffic in codes.items()
-        for response, count in sorted(traffic.responses.items())
-    }
-    labels = ("request_code", "response_code")
-    yield _family("requests", Kind.COUNTER, "requests answered", answered.items(), labels)
-    label = ("request_code",)
-    yield _family(
-        "request_duration_seconds",
-        Kind.HISTOGRAM,
-        "time from a request's being read to its answer's being there; one in 64 of repeated route reads is timed",
-        [((names[code],), seconds(traffic.durations)) for code, traffic in codes.items()],
-        label,
-    )
-    for name, sizes in (
-        ("request_bytes", [((names[code],), traffic.request_bytes) for code, traffic in codes.items()]),
-        ("response_bytes", [((names[code],), traffic.response_bytes) for code, traffic in codes.items()]),
-    ):
-        yield _family(name, Kind.COUNTER, "bytes of bodies", sizes, label)
-    yield _counts("route_lookups", "routes asked for", "result", _lookups(codes.get(_ROUTE)))
-
-
-def _by_code(dispatcher: Dispatcher) -> dict[int, CodeTraffic]:
-    """Give the counts of each code, those of answers that were given without dispatching among them."""
-    codes = dict(dispatcher.traffic)
-    standing = dispatcher.standing
-    if standing is not None and standing.answered_count:
-        dispatched, joined = codes.get(standing.code) or CodeTraffic(), CodeTraffic()
-        joined.responses = dict(dispatched.responses)
-        joined.responses[ResponseCode.SUCCESS] = joined.responses.get(0, 0) + standing.answered_count
-        joined.request_bytes = dispatched.request_bytes
-        joined.response_bytes = dispatched.response_bytes + standing.body_bytes
-        joined.durations = dispatched.durations + standing.durations
-        codes[standing.code] = joined
-    return codes
-
-
-def _response_name(code: int) -> str:
-    if code == NO_ANSWER:
-        return "oneway"
-    try:
-        return ResponseCode(code).name
-    except ValueError:
-        return str(code)
-
-
-def _lookups(traffic: CodeTraffic | None) -> Mapping[str, int]:
-    results = dict.fromkeys([*_LOOKUP_RESULTS.values(), "error"], 0)
-    for code, count in (traffic.responses if traffic is not None else {}).items():
-        result = next((word for known, word in _LOOKUP_RESULTS.items() if known == code), "error")
-        results[result] += count
-    return results
-
-
-def _connections(view: View) -> Iterator[Family]:
-    server = view.server
-    brokers = len({info.connection for info in view.tables.live_brokers()})
-    unknown = server.unproven_count
-    roles = {
-        ("broker",): brokers,
-        ("client",): max(0, server.connection_count - brokers - unknown),
-        ("unknown",): unknown,
-    }
-    yield _family("connections", Kind.GAUGE, "open connections, by who is at the other end", roles.items(), ("role",))
-    events = {"accepted": server.accepted_count, "closed": server.closed_count, "idle": server.idle_count}
-    refused = {cause: count for cause, count in server.refusals.items() if cause not in events}
-    yield _counts(
-        "connection_events",
-        "connections let in, ended, closed for being silent, and refused or sent away, by cause",
-        "event",
-        events | refused,
-    )
-
-
-def _routes(view: View) -> Iterator[Family]:
-    tables, now_ms = view.tables, view.now_ms()
-    read = tables.read
+def _brokers(view: View) -> Iterator[Family]:
+    now_ms = view.now_ms()
     roles: dict[tuple[str, ...], float] = {}
     ages: dict[tuple[str, ...], float] = {}
-    for broker in read.live_members():
+    for broker in view.tables.read.live_members():
         key = (broker.cluster, broker.role)
         roles[key] = roles.get(key, 0) + 1
         age_ms = max(0, now_ms - broker.last_update_ms)
         ages[broker.cluster, broker.broker_name, str(broker.broker_id)] = age_ms / 1000
-    yield _family("active_brokers", Kind.GAUGE, "brokers that live", roles.items(), ("cluster", "role"))
-    yield _family(
+    yield few("active_brokers", Kind.GAUGE, "brokers that live", roles.items(), ("cluster", "role"))
+    yield few(
         "broker_last_heartbeat_age_seconds",
         Kind.GAUGE,
         "time since a broker was heard of",
         ages.items(),
         ("cluster", "broker", "broker_id"),
     )
-    yield _one("clusters", "clusters with a broker", read.cluster_count())
-    yield _one("topics", "topics with a route", read.topic_count())
+
+
+def _routes(view: View) -> Iterator[Family]:
+    tables = view.tables
+    read = tables.read
+    yield one("clusters", "clusters with a broker", read.cluster_count())
+    yield one("topics", "topics with a route", read.topic_count())
     reads, writes = read.queue_counts()
     access = {("read",): reads, ("write",): writes}
-    yield _family("queues", Kind.GAUGE, "queues of all topics", access.items(), ("access",))
-    yield _one("route_table_bytes", "what the tables are taken to cost, as maxTableBytes counts it", tables.held_bytes)
-    yield _one("route_cache_bytes", "encoded routes that are kept", read.encoded_bytes())
+    since_s = time.time() - _MISSED_LATELY_S
+    missed = sum(miss.last_s >= since_s for miss in view.misses)
+    lately = f"topics that were asked for and not found in the last ten minutes, at most {MOST_TOPICS}"
+    yield one("route_missed_topics", lately, missed)
+    yield few("queues", Kind.GAUGE, "queues of all topics", access.items(), ("access",))
+    yield one("route_table_bytes", "what the tables are taken to cost, as maxTableBytes counts it", tables.held_bytes)
+    yield counts("route_changes", "changes of routes; topics are counted each", "kind", view.tally.route_changes)
 
 
-def _changes(view: View) -> Iterator[Family]:
+def _cache(view: View) -> Iterator[Family]:
+    read, standing = view.tables.read, view.server.dispatcher.standing
+    events = {
+        "hit": read.reused_count + (0 if standing is None else standing.answered_count),
+        "miss": read.made_count,
+        "invalidated": read.invalidated_count(),
+    }
+    yield one("route_cache_bytes", "encoded routes that are kept", read.encoded_bytes())
+    meaning = "encoded routes that were there, that were made, and that were dropped because something in them changed"
+    yield counts("route_cache_events", meaning, "result", events)
+
+
+def _registrations(view: View) -> Iterator[Family]:
     tally = view.tally
-    traffic = dict(view.server.dispatcher.traffic).get(_REGISTER)
-    accepted = 0 if traffic is None else traffic.responses.get(ResponseCode.SUCCESS, 0)
+    register = dict(view.server.dispatcher.traffic).get(_REGISTER)
+    accepted = 0 if register is None else register.responses.get(ResponseCode.SUCCESS, 0)
     said = tally.registrations["new"] + tally.registrations["changed"]
     registrations = dict(tally.registrations) | {"unchanged": max(0, accepted - said)}
-    yield _counts("registrations", "registrations of brokers", "result", registrations)
-    yield _counts("unregistrations", "brokers that left", "reason", tally.unregistrations)
-    yield _counts("route_changes", "changes of routes; topics are counted each", "kind", tally.route_changes)
-    yield _counts("kv_mutations", "changes of KV entries", "operation", tally.kv_changes)
-    yield _one("kv_entries", "KV entries and namespaces", view.kv_config.size.entries)
-    yield _counts("config_reloads", "changes of the configuration while running", "result", tally.reloads)
-    yield _counts("denied_requests", "requests refused by policy", "reason", tally.denials)
-    failures = [((), tally.storage_failures)]
-    yield _family("storage_failures", Kind.COUNTER, "requests that the disk here could not serve", failures)
+    yield counts("registrations", "registrations of brokers", "result", registrations)
+    sizes = in_bytes(view.processors.broker.body_sizes)
+    yield spread("registration_body_bytes", "bodies of registrations, as they came", sizes)
+    yield counts("unregistrations", "brokers that left", "reason", tally.unregistrations)
+    scans = seconds(view.timings.expiry_scans)
+    yield spread("expiry_scan_duration_seconds", "scans for silent brokers, with what was done about them", scans)
+
+
+def _files(view: View) -> Iterator[Family]:
+    tally, timings = view.tally, view.timings
+    yield counts("kv_mutations", "changes of KV entries", "operation", tally.kv_changes)
+    yield one("kv_entries", "KV entries and namespaces", view.kv_config.size.entries)
+    writes = seconds(timings.kv_writes)
+    yield spread("kv_persist_duration_seconds", "writes of the KV file, those that failed among them", writes)
+    yield total("kv_persist_failures", "writes of the KV file that failed", timings.kv_write_failures)
+    yield counts("config_reloads", "changes of the configuration while running", "result", tally.reloads)
+    changed = "when the configuration was changed last, Unix time; no series before that"
+    yield one("config_last_reload_timestamp_seconds", changed, tally.last_reload_s)
+    yield total("storage_failures", "requests that the disk here could not serve", tally.storage_failures)
+
+
+def _events(view: View) -> Iterator[Family]:
+    yield counts("denied_requests", "requests refused by policy", "reason", view.tally.denials)
+    yield counts("events", "what happened, by the names of the log", "event", view.tally.events)
+    yield one("event_subscribers", "streams of events that are read", view.history.reader_count)
+    yield total("events_dropped", "events that readers of streams came too late for", view.history.lost_count)
 
 
 def _work(view: View) -> Iterator[Family]:
     brakes = {"registrations": view.brakes.registrations, "listings": view.brakes.listings}
     waiting = {(work,): brake.pending_count for work, brake in brakes.items()}
     refused = {work: brake.refused_count for work, brake in brakes.items()}
-    yield _family("pending_work", Kind.GAUGE, "long work that waits for its turn", waiting.items(), ("work",))
-    yield _counts("overload_refusals", "requests answered SYSTEM_BUSY because too much waited", "work", refused)
-    lag = [((), seconds(view.lag.durations))]
+    engaged = {(work,): int(brake.is_engaged) for work, brake in brakes.items()}
+    yield few("pending_work", Kind.GAUGE, "long work that waits for its turn", waiting.items(), ("work",))
+    yield few("brake_engaged", Kind.GAUGE, "1 while such work is refused", engaged.items(), ("work",))
+    yield counts("overload_refusals", "requests answered SYSTEM_BUSY because too much waited", "work", refused)
     meaning = "how late the event loop calls a timer; everything else waits as long"
-    yield _family("event_loop_lag_seconds", Kind.HISTOGRAM, meaning, lag)
+    yield spread("event_loop_lag_seconds", meaning, seconds(view.lag.durations))

@@ -4,6 +4,7 @@ Owns: which event is counted under which word.
 Must not know: where events come from; who reads the counts.
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from operator import attrgetter
@@ -11,6 +12,7 @@ from typing import Final
 
 from cosmodrome.namesrv.events import (
     BrokerChanged,
+    BrokerIdentityMoved,
     BrokerRefused,
     BrokerRegistered,
     BrokerUnregistered,
@@ -33,32 +35,43 @@ UNREGISTERED_AS: Final = {
     "unregistered": "requested",
     "heartbeat_expired": "heartbeat_expired",
     "connection_closed": "channel_closed",
+    "connection_idle": "channel_idle",
 }
 SUPERSEDED: Final = "superseded"
 """How a broker left whose address came back under another name."""
 
 
 class EventTally:
-    """How often what happened, since the start. Topics are counted each, other things by event."""
+    """How often what happened, since the start. Topics are counted each, other things by event.
 
-    def __init__(self) -> None:
+    `clock_s` gives Unix time.
+    """
+
+    def __init__(self, clock_s: Callable[[], float] = time.time) -> None:
+        self._clock_s = clock_s
         self.registrations: Counter[str] = Counter(new=0, changed=0, rejected=0)
         """Of brokers. Those that said nothing new are no events."""
         self.unregistrations: Counter[str] = Counter(dict.fromkeys([*UNREGISTERED_AS.values(), SUPERSEDED], 0))
         """By reason."""
         self.route_changes: Counter[str] = Counter(
-            broker_added=0, broker_removed=0, master_changed=0, perm_changed=0, topic_added=0, topic_removed=0
-        )
+            broker_added=0, broker_removed=0, address_changed=0, master_changed=0, perm_changed=0, topic_added=0,
+            topic_removed=0,
+        )  # fmt: skip
         """By what changed."""
         self.kv_changes: Counter[str] = Counter(put=0, delete=0)
         self.reloads: Counter[str] = Counter(applied=0, refused=0)
+        self.last_reload_s: float | None = None
+        """When the configuration was changed last, Unix time; None when it never was."""
         self.denials: Counter[str] = Counter()
         """By cause, a word of the policy's."""
         self.storage_failures = 0
         """Requests that a disk of ours could not serve."""
+        self.events: Counter[str] = Counter()
+        """By their names, those that are held back among them."""
 
     def count(self, event: Event) -> None:
-        """Take note of an event; most kinds are nothing to count here."""
+        """Take note of an event."""
+        self.events[event.NAME] += 1
         for table, word in _ONE_OF.get(type(event), ()):
             table(self)[word] += 1
         match event:
@@ -68,6 +81,10 @@ class EventTally:
                 self.route_changes["topic_added"] += event.count
             case TopicsRemoved():
                 self.route_changes["topic_removed"] += event.count
+            case BrokerIdentityMoved() if event.addr != event.old_addr:
+                self.route_changes["address_changed"] += 1
+            case ConfigChanged() | ConfigReloaded():
+                self.last_reload_s = self._clock_s()
             case RequestDenied():
                 self.denials[event.cause] += 1
             case StorageFailed():

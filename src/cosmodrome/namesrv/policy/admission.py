@@ -35,6 +35,13 @@ class Admission:
         self._audit = audit_log(config, publish)
         self._accounts = AccountFile(config.acl_file, self.publish)
         self._watch: asyncio.TimerHandle | None = None
+        self._gate: Gate | None = None
+
+    @property
+    def gate(self) -> Gate:
+        """The gate that `guarding` made, for what is asked in other ways than by requests."""
+        assert self._gate is not None, "guarding comes first"  # noqa: S101
+        return self._gate
 
     def publish(self, event: Event) -> None:
         """Pass an event on, and note it in the audit log if it belongs there."""
@@ -70,7 +77,8 @@ class Admission:
         if self._audit is not None:
             auditing = Auditing(self._audit, Changes(kv_config, live, routes))
         rules = Rules(settings, routes, self._config.body_limits)
-        return Gate(rules, self._accounts, self.publish, auditing).guarding(processors)
+        self._gate = Gate(rules, self._accounts, self.publish, auditing)
+        return self._gate.guarding(processors)
 
     def listening(self, address: str) -> None:
         """Look after the accounts from now on, and say aloud what is open to whoever reaches this address, if anything."""

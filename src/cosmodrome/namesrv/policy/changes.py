@@ -10,15 +10,17 @@ secret it has neither, since a digest of a short secret can be guessed.
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from cosmodrome.errors import ConfigError, MalformedBodyError
 from cosmodrome.namesrv import properties
-from cosmodrome.namesrv.config import KEYS, MASK, apply_changes, blacklisted, shown_text
+from cosmodrome.namesrv.config import KEYS, MASK, NamesrvConfig, apply_changes, blacklisted, value_text
 from cosmodrome.namesrv.kv_config import ORDER_TOPIC_CONFIG, KVConfigStore
 from cosmodrome.namesrv.live_config import LiveConfig
+from cosmodrome.namesrv.policy.undo_states import ConfigState, KVState, PermState, State
 from cosmodrome.namesrv.routing.reader import RouteReader
 from cosmodrome.protocol.bodies.route import PERM_READ, PERM_WRITE, QueueData, decode_queue_datas
 from cosmodrome.protocol.codes import RequestCode
@@ -35,11 +37,15 @@ _Datas = Mapping[str, QueueData]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What is changed, and its state before and after, as values of JSON; None where there is nothing."""
+    """What is changed, and its state before and after, as values of JSON; None where there is nothing.
+
+    `state` is what undoing it needs, None for what cannot be undone.
+    """
 
     target: Mapping[str, Any]
     before: Any
     after: Any
+    state: State | None = None
 
 
 class Changes:
@@ -78,14 +84,14 @@ class Changes:
         if namespace is None or key is None or value is None:
             return None
         old = self._kv_config.get(namespace, key)
-        return None if old == value else _kv_change(namespace, key, old, value)
+        return None if old == value else kv_change(namespace, key, old, value)
 
     def _delete_kv(self, request: RemotingCommand) -> Change | None:
         header = decode_ext_fields(KVConfigKeyRequestHeader, request.ext_fields)
         old = self._kv_config.get(header.namespace, header.key)
         if old is None:
             return None
-        return _kv_change(header.namespace or "", header.key or "", old, None)
+        return kv_change(header.namespace or "", header.key or "", old, None)
 
     def _update_config(self, request: RemotingCommand) -> Change | None:
         try:
@@ -95,19 +101,14 @@ class Changes:
             return None
         if not change.texts or blacklisted(self._config.started_with, texts):
             return None
-        before = {name: shown_text(self._config.current, KEYS[name]) for name in change.texts}
-        after = {name: shown_text(change.config, KEYS[name]) for name in change.texts}
-        return Change(target={"keys": list(change.texts)}, before=before, after=after)
+        return config_change(*(_texts(config, change.texts) for config in (self._config.current, change.config)))
 
     def _perm(self, request: RemotingCommand, change: Callable[[int], int]) -> Change | None:
         name = decode_ext_fields(WritePermOfBrokerRequestHeader, request.ext_fields).broker_name or ""
-        before = self._routes.permissions_of(name)
-        if all(change(perm) == perm for perm in before):
+        perms = {topic: (perm, change(perm)) for topic, perm in self._routes.perms_of(name).items()}
+        if all(before == after for before, after in perms.values()):
             return None
-        after: dict[int, int] = {}
-        for perm, topics in before.items():
-            after[change(perm)] = after.get(change(perm), 0) + topics
-        return Change(target={"broker": name}, before=_perms(before), after=_perms(after))
+        return perm_change(name, perms)
 
     def _delete_topic(self, request: RemotingCommand) -> Change | None:
         header = decode_ext_fields(DeleteTopicFromNamesrvRequestHeader, request.ext_fields)
@@ -144,7 +145,9 @@ class Changes:
         return Change(target={"broker": name, "addr": addr}, before=before, after=None)
 
 
-def _kv_change(namespace: str, key: str, before: str | None, after: str | None) -> Change:
+def kv_change(namespace: str, key: str, before: str | None, after: str | None) -> Change:
+    """Give a change of a KV entry."""
+
     def shown(value: str | None) -> Any:
         if value is None or namespace == ORDER_TOPIC_CONFIG:
             return value
@@ -153,11 +156,32 @@ def _kv_change(namespace: str, key: str, before: str | None, after: str | None) 
         data = value.encode("utf-8", "surrogatepass")
         return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()[:_DIGEST_CHARACTERS]}
 
-    return Change(target={"namespace": namespace, "key": key}, before=shown(before), after=shown(after))
+    target = {"namespace": namespace, "key": key}
+    return Change(target=target, before=shown(before), after=shown(after), state=KVState(namespace, key, before, after))
 
 
-def _perms(topics_by_perm: Mapping[int, int]) -> Mapping[str, Any]:
-    return {"topics_by_perm": {str(perm): topics for perm, topics in sorted(topics_by_perm.items())}}
+def config_change(before: Mapping[str, str], after: Mapping[str, str]) -> Change:
+    """Give a change of configuration keys, by their texts."""
+
+    def shown(texts: Mapping[str, str]) -> Mapping[str, str]:
+        return {name: MASK if text and KEYS[name].is_secret else text for name, text in texts.items()}
+
+    target = {"keys": list(before)}
+    return Change(target=target, before=shown(before), after=shown(after), state=ConfigState(before, after))
+
+
+def perm_change(broker: str, perms: Mapping[str, tuple[int, int]]) -> Change:
+    """Give a change of permissions: before and after, by topic. What stays as it is counts, and is not restored."""
+    counts = [
+        {"topics_by_perm": {str(perm): topics for perm, topics in sorted(Counter(side).items())}}
+        for side in ([before for before, _ in perms.values()], [after for _, after in perms.values()])
+    ]
+    changed = {topic: both for topic, both in perms.items() if both[0] != both[1]}
+    return Change(target={"broker": broker}, before=counts[0], after=counts[1], state=PermState(broker, changed))
+
+
+def _texts(config: NamesrvConfig, names: Iterable[str]) -> Mapping[str, str]:
+    return {name: value_text(config, KEYS[name]) or "" for name in names}
 
 
 def _datas(datas: _Datas) -> Mapping[str, Any] | None:

@@ -56,6 +56,7 @@ from cosmodrome.protocol.headers.broker import (
 from cosmodrome.protocol.slices import Slices, at_once
 from cosmodrome.protocol.versions import clamp_version
 from cosmodrome.transport.dispatch import Peer
+from cosmodrome.transport.traffic import Sizes
 
 CarryOut = Callable[[Effects], None]
 ClockMs = Callable[[], int]
@@ -101,6 +102,8 @@ class BrokerProcessor:
         self._clock_ms = clock_ms
         self._limits = config.started_with.body_limits
         self._carry_out = carry_out
+        self.body_sizes = Sizes()
+        """Of all registrations that came, as they came."""
 
     def register_broker(self, request: RemotingCommand, peer: Peer) -> RemotingCommand:
         """103, at once. Checked and read whole before anything is changed."""
@@ -110,6 +113,7 @@ class BrokerProcessor:
 
     def announced(self, request: RemotingCommand, peer: Peer) -> Slices[Announced]:
         """Find out who registers, and whether the body came whole."""
+        self.body_sizes.add(len(request.body))
         header = decode_ext_fields(RegisterBrokerRequestHeader, request.ext_fields)
         require(header, "broker_name", "broker_addr", "cluster_name", "ha_server_addr", "broker_id")
         if header.body_crc32 and header.body_crc32 != (yield from masked_crc32_in_slices(request.body)):

@@ -57,6 +57,8 @@ class RouteProcessor:
         self._publish = publish
         self._longest_name = config.started_with.max_name_length
         self._find_elsewhere: FindElsewhere | None = None
+        self.not_ready_count = 0
+        """How many routes were not answered because the server waited for brokers."""
 
     def ask_elsewhere(self, find: FindElsewhere) -> None:
         """Look topics that are unknown here up by this (`clusterTest`)."""
@@ -66,6 +68,7 @@ class RouteProcessor:
         """105."""
         config = self._config.current
         if config.need_wait_for_service and self._elapsed_s() < config.wait_seconds_for_service:
+            self.not_ready_count += 1
             raise RequestRefusedError(ResponseCode.SYSTEM_ERROR, "name server not ready", is_fault=False)
         fields = request.ext_fields or {}
         topic = fields.get("topic")

@@ -14,6 +14,8 @@ from cosmodrome.namesrv.routing.room import texts_bytes
 from cosmodrome.protocol.bodies.data_version import DataVersion
 
 DEFAULT_HEARTBEAT_TIMEOUT_MS = 120_000
+_WORRYING = 3 / 4
+"""Of the time after which a silent broker is unregistered: brokers register every thirty seconds, some every sixty."""
 
 IndexT = TypeVar("IndexT")
 
@@ -31,7 +33,7 @@ class BrokerLiveInfo:
 
     `digest` and `revision` say what was registered and in which state of the group that left the tables:
     a registration with the same digest, while the revision stands, is a heartbeat. `peer` sent the last one that was
-    read.
+    read. `worried_about_ms` is the update after which a silence was told of.
     """
 
     key: BrokerKey
@@ -44,6 +46,15 @@ class BrokerLiveInfo:
     digest: bytes | None = None
     revision: int = 0
     peer: str | None = None
+    worried_about_ms: int = -1
+
+    def is_worrying(self, now_ms: int) -> bool:
+        """Whether this broker will soon have been silent for too long; True once for each silence."""
+        silence_ms = now_ms - self.last_update_ms
+        if self.worried_about_ms == self.last_update_ms or silence_ms < self.heartbeat_timeout_ms * _WORRYING:
+            return False
+        self.worried_about_ms = self.last_update_ms
+        return not self.is_expired(now_ms)
 
     def is_expired(self, now_ms: int) -> bool:
         """Whether this broker has been silent for longer than it said it would be."""
@@ -113,6 +124,10 @@ class BrokerLive:
     def expired(self, now_ms: int) -> list[BrokerLiveInfo]:
         """Give the brokers that have been silent for too long."""
         return [info for info in self._infos.values() if info.is_expired(now_ms)]
+
+    def worrying(self, now_ms: int) -> list[BrokerLiveInfo]:
+        """Give the brokers that will soon have been silent for too long, each once for each silence."""
+        return [info for info in self._infos.values() if info.is_worrying(now_ms)]
 
     def filter_servers(self, key: BrokerKey) -> tuple[str, ...] | None:
         """Give the filter servers of a broker, or None."""

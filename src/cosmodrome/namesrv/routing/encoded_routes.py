@@ -38,6 +38,8 @@ class EncodedRoutes:
         self._size_bytes = 0
         self.dropped_bytes = 0
         """How many bytes were dropped so far, counted as `size_bytes` is."""
+        self.invalidated_count = 0
+        """How many bodies were dropped because they were no longer true."""
         self._entries: tuple[dict[str, StandingBody], ...] = tuple({} for _ in JsonDialect)
         """By dialect."""
         self._shared: dict[bytes, _Shared] = {}
@@ -80,12 +82,14 @@ class EncodedRoutes:
                 kept = [topic for topic in entries if topic in quick]
             else:
                 kept = [topic for topic in topics if topic in entries]
+            self.invalidated_count += len(kept)
             for topic in kept:
                 self._forget(entries, topic)
 
     def clear(self) -> None:
         """Forget everything."""
         for entries in self._entries:
+            self.invalidated_count += len(entries)
             for entry in entries.values():
                 entry.body = None
             entries.clear()

@@ -4,7 +4,6 @@ Owns: how a route and each listing is put together.
 Must not know: how the tables change; how an answer is sent.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -69,7 +68,10 @@ class RouteReader:
         self._encoded = encoded
         self._encoded_groups = EncodedGroups()
         self._kept = KeptListings()
-        self._queue_counts: tuple[int, int, int] | None = None
+        self.reused_count = 0
+        """How often an encoded route was there already, for those who asked `encoded_route`."""
+        self.made_count = 0
+        """How often one was made."""
         self.options = TableOptions()
         self.revision = 0
         """Moves with every change of the tables."""
@@ -100,7 +102,10 @@ class RouteReader:
                 body = self._joined_route(topic, dialect, order_topic_conf)
             if body is None:
                 return None
+            self.made_count += 1
             self._encoded.put(topic, dialect, order_topic_conf, body)
+        else:
+            self.reused_count += 1
         return body
 
     def standing_body(self, topic: str, dialect: JsonDialect) -> StandingBody | None:
@@ -187,6 +192,12 @@ class RouteReader:
         """Give what each broker has for a topic, by broker name."""
         return self._queues.of_topic(topic)
 
+    def likeness(self, topic: str) -> tuple[object, ...] | None:
+        """Give a value that topics have in common whose routes differ in nothing, in one state of the tables; None of a topic that is alone."""
+        if self._queues.mappings_of(topic) is not None:
+            return None
+        return tuple(self._queues.of_topic(topic).items())
+
     def accepted(self, topic: str, queue_datas: Sequence[QueueData]) -> Sequence[QueueData]:
         """Give those of the queue data that 217 registers for a topic.
 
@@ -201,10 +212,10 @@ class RouteReader:
         """Give the broker names of a cluster; empty for an unknown one."""
         return self._brokers.brokers_of(cluster)
 
-    def permissions_of(self, broker_name: str) -> Mapping[int, int]:
-        """Give how many topics of a broker have each permission. It walks all of them."""
-        topics = self._queues.topics_of(broker_name)
-        return Counter(self._queues.of_topic(topic)[broker_name].perm for topic in topics)
+    def perms_of(self, broker_name: str) -> Mapping[str, int]:
+        """Give the permission of each topic of a broker. It walks all of them."""
+        held = self._queues.of_broker(broker_name)
+        return {topic: data.perm for topic, data in held.items()}
 
     def cluster_count(self) -> int:
         """Give how many clusters have a broker."""
@@ -218,15 +229,19 @@ class RouteReader:
         """Give how many bytes of encoded routes are kept."""
         return self._encoded.size_bytes
 
+    def invalidated_count(self) -> int:
+        """Give how many encoded routes were dropped because something in them changed."""
+        return self._encoded.invalidated_count
+
+    def counting_queues(self) -> Iterator[None]:
+        """Count the queues of the brokers that changed since, one broker a step, so that `queue_counts` has less to do."""
+        for name in self._queues.uncounted():
+            self._queues.count_queues(name)
+            yield
+
     def queue_counts(self) -> tuple[int, int]:
-        """Give how many queues can be read and how many written, of all topics. Walks the tables once for each revision."""
-        if self._queue_counts is None or self._queue_counts[0] != self.revision:
-            reads = writes = 0
-            for data, count in self._queues.shared_counts():
-                reads += data.read_queue_nums * count
-                writes += data.write_queue_nums * count
-            self._queue_counts = (self.revision, reads, writes)
-        return self._queue_counts[1:]
+        """Give how many queues can be read and how many written, of all topics. Walks the topics of brokers that changed."""
+        return self._queues.queue_counts()
 
     def live_members(self) -> Iterator[LiveMember]:
         """Give the live brokers with their place in their group."""

@@ -10,7 +10,7 @@ Must not know: connections, clocks, configuration files, how an answer is writte
 Methods that change something return Effects; none of them awaits, so each answer is the state at one instant.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from sys import intern
 
 import msgspec
@@ -29,8 +29,15 @@ from cosmodrome.namesrv.events import (
 from cosmodrome.namesrv.routing.bases import Bases, KnownTable
 from cosmodrome.namesrv.routing.broker_addrs import BrokerAddrs
 from cosmodrome.namesrv.routing.broker_live import BrokerKey, BrokerLive, BrokerLiveInfo
-from cosmodrome.namesrv.routing.effects import ConnectionId, Effects, MinBrokerIdNotice
-from cosmodrome.namesrv.routing.effects_told import keep_last_notices, note_master, note_removed, refused
+from cosmodrome.namesrv.routing.effects import ConnectionId, Effects
+from cosmodrome.namesrv.routing.effects_told import (
+    expiring,
+    keep_last_notices,
+    note_master,
+    note_removed,
+    notice_of,
+    refused,
+)
 from cosmodrome.namesrv.routing.encoded_routes import EncodedRoutes
 from cosmodrome.namesrv.routing.reader import RouteReader, TableOptions
 from cosmodrome.namesrv.routing.registration import (
@@ -60,7 +67,6 @@ from cosmodrome.protocol.bodies.route import (
     TopicQueueMappingInfo,
 )
 from cosmodrome.protocol.bodies.topic_stretches import WrittenTable
-from cosmodrome.protocol.headers.broker import NotifyMinBrokerIdChangeRequestHeader
 from cosmodrome.protocol.slices import Slices, at_once
 
 
@@ -404,7 +410,7 @@ class RouteTables:
         return info.data_version != version, info.data_version
 
     def expire(self, now_ms: int) -> Effects:
-        """Unregister the brokers that were silent for longer than they said they would be.
+        """Unregister the brokers that were silent for longer than they said they would be, and tell of those that nearly were.
 
         Their connections are to be closed, unless a broker that still speaks came over the same one.
         """
@@ -412,6 +418,9 @@ class RouteTables:
         expired = self._live.expired(now_ms)
         for info in expired:
             self._remove_live(info, effects, reason="heartbeat_expired", now_ms=now_ms)
+        effects.events += [
+            expiring(info, self._brokers.group(info.broker_name), now_ms) for info in self._live.worrying(now_ms)
+        ]
         keep_last_notices(effects)
         connections = dict.fromkeys(info.connection for info in expired)
         effects.close += [connection for connection in connections if not self._live.of_connection(connection)]
@@ -426,11 +435,12 @@ class RouteTables:
         """Whether a live broker registered over this connection."""
         return self._live.has_connection(connection)
 
-    def connection_closed(self, connection: ConnectionId, now_ms: int) -> Effects:
-        """Unregister the brokers whose latest registration came over a connection that is gone."""
+    def connection_closed(self, connection: ConnectionId, now_ms: int, *, is_idle: bool = False) -> Effects:
+        """Unregister the brokers whose latest registration came over a connection that is gone: was closed for silence, or lost."""
         effects = Effects()
+        reason = "connection_idle" if is_idle else "connection_closed"
         for info in self._live.of_connection(connection):
-            self._remove_live(info, effects, reason="connection_closed", now_ms=now_ms)
+            self._remove_live(info, effects, reason=reason, now_ms=now_ms)
         keep_last_notices(effects)
         return effects
 
@@ -538,6 +548,24 @@ class RouteTables:
             return 0, Effects()
         return touched, Effects(events=[PermRestored(broker=broker_name, topics=touched, peer=peer)])
 
+    def restore_perms(
+        self, broker_name: str, perms: Mapping[str, int], reason: str, peer: str | None = None
+    ) -> Effects:
+        """Give topics of a broker the permissions that they had once; topics that it does not serve any more stay away."""
+        held = self._queues.of_broker(broker_name)
+        changes = {
+            topic: msgspec.structs.replace(held[topic], perm=perm) for topic, perm in perms.items() if topic in held
+        }
+        changed = [topic for topic, data in changes.items() if self._queues.put(topic, data)]
+        if not changed:
+            return Effects()
+        self._touch(broker_name, changed)
+        if all(perms[topic] & PERM_WRITE for topic in changed):
+            self._wiped.discard(broker_name)
+            return Effects(events=[PermRestored(broker=broker_name, topics=len(changed), peer=peer, reason=reason)])
+        self._wiped.add(broker_name)
+        return Effects(events=[PermWiped(broker=broker_name, topics=len(changed), peer=peer, reason=reason)])
+
     def _change_perms(self, broker_name: str, change: Callable[[int], int]) -> int:
         count = len(self._queues.of_broker(broker_name))
         if count:
@@ -569,21 +597,9 @@ class RouteTables:
     def _notice(
         self, group: BrokerData, effects: Effects, *, offline_addr: str | None = None, ha_addr: str | None = None
     ) -> None:
-        """Tell a group that its smallest id changed: all of it when somebody left, else all but the new smallest."""
-        if not self.options.notify_min_broker_id_changed:
-            return
-        smallest = min(group.broker_addrs)
-        is_for_all = offline_addr is not None or len(group.broker_addrs) == 1
-        receivers = (addr for id_, addr in sorted(group.broker_addrs.items()) if is_for_all or id_ != smallest)
-        header = NotifyMinBrokerIdChangeRequestHeader(
-            min_broker_id=smallest,
-            min_broker_addr=group.broker_addrs[smallest],
-            offline_broker_addr=offline_addr,
-            ha_broker_addr=ha_addr,
-        )
-        effects.notices.append(
-            MinBrokerIdNotice(broker_name=group.broker_name, receivers=tuple(receivers), header=header)
-        )
+        """Tell a group that its smallest id changed, if that is told."""
+        if self.options.notify_min_broker_id_changed:
+            effects.notices.append(notice_of(group, offline_addr=offline_addr, ha_addr=ha_addr))
 
 
 def _own_mappings(registration: BrokerRegistration) -> dict[str, TopicQueueMappingInfo]:

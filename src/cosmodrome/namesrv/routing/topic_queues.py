@@ -4,7 +4,6 @@ Owns: both directions, always in step; static-topic mappings, which live and die
 Must not know: which brokers exist, or why a topic changes.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from sys import intern
@@ -49,6 +48,8 @@ class TopicQueues:
         self._mappings: dict[str, dict[str, TopicQueueMappingInfo]] = {}
         self._mapped_topics_by_broker: dict[str, set[str]] = {}
         self._shared: dict[str, dict[QueueData, QueueData]] = {}
+        self._sums: dict[str, tuple[int, int]] = {}
+        """Queues to read and to write of the brokers whose queues were counted since they changed."""
 
     def __len__(self) -> int:
         return len(self._brokers)
@@ -87,12 +88,22 @@ class TopicQueues:
         """Give the static-topic mappings of a topic by broker name; None when there are none."""
         return self._mappings.get(topic)
 
-    def shared_counts(self) -> Iterator[tuple[QueueData, int]]:
-        """Give each object that topics of a broker share, and how many topics do."""
-        for held in self._queues.values():
-            objects = {id(data): data for data in held.values()}
-            for identity, count in Counter(map(id, held.values())).items():
-                yield objects[identity], count
+    def uncounted(self) -> list[str]:
+        """Give the brokers whose queues were not counted since they changed."""
+        return [name for name in self._queues if name not in self._sums]
+
+    def count_queues(self, broker_name: str) -> None:
+        """Count the queues of one broker. It walks its topics."""
+        held = self._queues.get(broker_name)
+        if held is not None:
+            reads = sum(data.read_queue_nums for data in held.values())
+            self._sums[broker_name] = reads, sum(data.write_queue_nums for data in held.values())
+
+    def queue_counts(self) -> tuple[int, int]:
+        """Give how many queues can be read and how many written, of all topics; brokers that changed are counted first."""
+        for name in self.uncounted():
+            self.count_queues(name)
+        return sum(reads for reads, _ in self._sums.values()), sum(writes for _, writes in self._sums.values())
 
     def mapped_by(self, broker_name: str) -> AbstractSet[str]:
         """Give the topics for which a broker has static-topic mappings, whether it has queues for them or not."""
@@ -132,6 +143,7 @@ class TopicQueues:
             changes.brokers[topic] = joined.with_broker(before)
         self.held_bytes += changes.added_bytes
         self._version += 1
+        self._sums.pop(broker_name, None)
         brokers.update(changes.brokers)
         if changes.whole is None:
             self._queues.setdefault(broker_name, {}).update(changes.queues)
@@ -152,6 +164,7 @@ class TopicQueues:
         if held == queue_data:
             return False
         topic = intern(topic)
+        self._sums.pop(name, None)
         if held is None:
             self.held_bytes += self.added_bytes(topic, (name,))
             self._version += 1
@@ -170,6 +183,7 @@ class TopicQueues:
         held = self.of_broker(broker_name)
         changed = {id(data): change(data) for data in {id(data): data for data in held.values()}.values()}
         if held:
+            self._sums.pop(broker_name, None)
             self._queues[broker_name] = {topic: changed[id(data)] for topic, data in held.items()}
 
     def added_mapping_bytes(self, broker_name: str, infos: Mapping[str, TopicQueueMappingInfo]) -> int:
@@ -195,6 +209,7 @@ class TopicQueues:
             return False
         queues = self._queues[broker_name]
         del queues[topic]
+        self._sums.pop(broker_name, None)
         if not queues:
             self._forget_queues(broker_name)
         self.dropped_count += 1
@@ -241,6 +256,7 @@ class TopicQueues:
 
     def _forget_queues(self, broker_name: str) -> Mapping[str, QueueData]:
         self._shared.pop(broker_name, None)
+        self._sums.pop(broker_name, None)
         return self._queues.pop(broker_name, _NO_QUEUES)
 
     def _mapping_bytes(self, topic: str, broker_name: str) -> int:

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from cosmodrome.errors import ConnectError, RemotingError
 from cosmodrome.namesrv.events import Publish, ShadowDifference, ShadowSummary
-from cosmodrome.namesrv.shadow.comparison import Difference, differences
 from cosmodrome.namesrv.shadow.tally import Both, Outcome, Question, Report, Tally, question_of
+from cosmodrome.protocol.answer_differences import Difference, differences
 from cosmodrome.protocol.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from cosmodrome.protocol.command import RemotingCommand
 from cosmodrome.transport.client import RemotingClient

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from cosmodrome.namesrv.shadow.comparison import ABSENT, Difference, body_value
+from cosmodrome.protocol.answer_differences import ABSENT, Difference, body_value
 from cosmodrome.protocol.command import RemotingCommand
 
 KEPT_FINDINGS: Final = 10

@@ -22,6 +22,7 @@ def left(reason: str) -> events.Event:
         (left("unregistered"), "unregistrations", "requested", 1),
         (left("heartbeat_expired"), "unregistrations", "heartbeat_expired", 1),
         (left("connection_closed"), "unregistrations", "channel_closed", 1),
+        (left("connection_idle"), "unregistrations", "channel_idle", 1),
         (left("came back as b"), "unregistrations", "superseded", 1),
         (left("unregistered"), "route_changes", "broker_removed", 1),
         (events.TopicsAdded(broker="a", count=7, topics=("T",)), "route_changes", "topic_added", 7),
@@ -54,3 +55,12 @@ def test_what_a_disk_could_not_serve_is_counted() -> None:
     tally.count(events.RouteMissed(topic="T", peer="p"))
 
     assert tally.storage_failures == 1
+
+
+def test_every_event_is_counted_by_its_name() -> None:
+    tally = EventTally()
+    for _ in range(3):
+        tally.count(events.UnknownHeartbeat(cluster="C", addr="a:1", peer=None))
+    tally.count(events.ServerStopped(reason="r"))
+
+    assert tally.events == {"heartbeat.unknown": 3, "server.stopped": 1}

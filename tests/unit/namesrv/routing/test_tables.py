@@ -4,6 +4,7 @@ import pytest
 from tests.support.builders import identity, mapping, queue_data, registration, topics, version
 
 from cosmodrome.namesrv.events import (
+    BrokerExpiring,
     BrokerRegistered,
     BrokerUnregistered,
     ClusterConflict,
@@ -322,7 +323,7 @@ def test_a_registration_that_says_nothing_new_is_a_heartbeat() -> None:
     scene.now_ms += 90
 
     assert scene.is_renewed(said, connection=2)
-    scene.now_ms += 90
+    scene.now_ms += 70
     assert scene.tables.expire(scene.now_ms) == Effects()
     assert scene.tables.connection_closed(ConnectionId(1), scene.now_ms) == Effects()
     assert scene.tables.connection_closed(ConnectionId(2), scene.now_ms).events
@@ -468,3 +469,33 @@ def test_what_was_dropped_is_counted() -> None:
     scene.tables.unregister_broker("a", MASTER.key, scene.now_ms)
 
     assert scene.tables.dropped_count == 2
+
+
+def test_a_broker_that_is_nearly_expired_is_told_of_once_for_each_silence() -> None:
+    scene = Scene()
+    said = registration(identity("a", 1, timeout_ms=100))
+    scene.register(said)
+    scene.now_ms += 74
+    assert scene.tables.expire(scene.now_ms) == Effects()
+
+    scene.now_ms += 1
+    (event,) = scene.tables.expire(scene.now_ms).events
+    assert isinstance(event, BrokerExpiring)
+    assert (event.broker, event.id, event.addr) == ("a", 1, "a-1:10911")
+    assert (event.last_heartbeat_s, event.expires_in_s) == (0.1, 0.0)
+    assert scene.tables.expire(scene.now_ms + 10) == Effects()
+
+    assert scene.is_renewed(said)
+    scene.now_ms += 80
+    assert [type(event) for event in scene.tables.expire(scene.now_ms).events] == [BrokerExpiring]
+    scene.now_ms += 21
+    assert BrokerExpiring not in {type(event) for event in scene.tables.expire(scene.now_ms).events}
+
+
+def test_a_broker_that_was_not_looked_at_in_time_is_not_expiring_but_gone() -> None:
+    scene = Scene()
+    scene.register(registration(identity("a", timeout_ms=100)))
+
+    events = scene.tables.expire(scene.now_ms + 101).events
+
+    assert BrokerExpiring not in {type(event) for event in events}

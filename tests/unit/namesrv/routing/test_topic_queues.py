@@ -91,3 +91,20 @@ def test_the_last_broker_takes_all_mappings_of_a_topic_along() -> None:
     queues.drop("T2", "a")
 
     assert queues.mappings_of("T2") is None
+
+
+def test_queues_are_counted_anew_where_they_changed() -> None:
+    queues = filled()
+    assert queues.queue_counts() == (12, 12)
+    assert queues.uncounted() == []
+
+    queues.put("T2", queue_data("a", queues=7))
+    assert queues.uncounted() == ["a"]
+    queues.count_queues("a")
+    queues.count_queues("nobody")
+    assert queues.uncounted() == []
+    assert queues.queue_counts() == (15, 15)
+    queues.drop("T1", "b")
+    assert queues.queue_counts() == (11, 11)
+    queues.drop_broker("a")
+    assert (queues.queue_counts(), queues.uncounted()) == ((0, 0), [])

@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from cosmodrome.namesrv.shadow.comparison import Difference
 from cosmodrome.namesrv.shadow.tally import (
     KEPT_DIFFERENCES,
     KEPT_FINDINGS,
@@ -16,6 +15,7 @@ from cosmodrome.namesrv.shadow.tally import (
     Tally,
     question_of,
 )
+from cosmodrome.protocol.answer_differences import Difference
 from cosmodrome.protocol.command import RemotingCommand
 
 FOUND = [Difference("code", 17, 0)]

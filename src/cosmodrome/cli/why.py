@@ -1,0 +1,89 @@
+"""`cosmodrome why`: its flags, and whom it asks.
+
+Owns: that a server of ours is asked over HTTP, since it knows more, and any other over the wire.
+Must not know: what follows from the facts.
+"""
+
+import os
+import sys
+import urllib.parse
+from typing import Any, Final
+
+import click
+import msgspec
+
+from cosmodrome.admin.output import Output, OutputForm
+from cosmodrome.cli.admin.declaration import Declared
+from cosmodrome.cli.admin.grammar import CONTEXT, Common, common_options
+from cosmodrome.cli.admin.running import run_declared
+from cosmodrome.client.addresses import chosen_addresses
+from cosmodrome.errors import OperatorError
+from cosmodrome.operating.api import Api
+from cosmodrome.why.diagnosis import Diagnosis
+
+_OVER_THE_WIRE: Final = Declared(name="why", text="Explain a missing route.", runs="why:why")
+_HTTP_ABOVE: Final = 10_000
+"""How far above its remoting port a NameServer of ours listens to HTTP unless told otherwise."""
+_LAST_PORT: Final = 65_535
+_GUESS_S: Final = 1.0
+
+
+def _why(*, topic: str | None, broker: str | None, http: str | None, **flags: Any) -> int:
+    """Explain why TOPIC has no route, or what is wrong with the one it has; with --broker, the same of a broker.
+
+    A NameServer of ours is asked over HTTP and knows what happened; of any other, Apache's too, the present is told.
+    Ends with 0 when all is well, with 66 when it is not there, with 1 when something is wrong with it.
+    """
+    if (topic is None) == (broker is None):
+        raise click.UsageError("name a TOPIC, or a broker with --broker.", click.get_current_context(silent=True))
+    common = Common(**{field: flags.pop(field) for field in Common.__dataclass_fields__})
+    found = _over_http(topic, broker, http, common)
+    if found is None:
+        return run_declared(_OVER_THE_WIRE, common, {"topic": topic, "broker": broker})
+    from cosmodrome.admin.why import printed  # noqa: PLC0415  # other commands do not need it
+
+    output = Output(OutputForm(common.form.lower()), sys.stdout, sys.stderr, common.verbosity())
+    try:
+        return printed(output, found)
+    finally:
+        output.flush()
+
+
+def _over_http(topic: str | None, broker: str | None, given: str | None, common: Common) -> Diagnosis | None:
+    """Ask the JSON API; None when nobody named it and it is not where it usually is."""
+    kind, name = ("topics", topic) if topic is not None else ("brokers", broker)
+    path = f"/api/v1/{kind}/{urllib.parse.quote(name or '', safe='')}/why"
+    if given is not None:
+        return _diagnosis(Api(given, timeout_s=common.timeout_s).get(path))
+    first = chosen_addresses(common.namesrv_addr, os.environ)[0]
+    if first.port + _HTTP_ABOVE > _LAST_PORT:
+        return None
+    api = Api(str(first._replace(port=first.port + _HTTP_ABOVE)), timeout_s=min(common.timeout_s, _GUESS_S))
+    try:
+        return _diagnosis(api.get(path))
+    except (OperatorError, msgspec.ValidationError):
+        return None
+
+
+def _diagnosis(answer: Any) -> Diagnosis:
+    return msgspec.convert(
+        {**answer, "is_well": answer["well"]} if isinstance(answer, dict) and "well" in answer else answer, Diagnosis
+    )
+
+
+why: Final = click.Command(
+    "why",
+    callback=_why,
+    params=[
+        click.Argument(["topic"], required=False),
+        click.Option(["-b", "--broker"], metavar="NAME", help="Explain this broker instead of a topic."),
+        click.Option(
+            ["--http"],
+            metavar="A:P",
+            help="Where the server's HTTP listens; default: its port + 10000, if that is ours.",
+        ),
+        *common_options(["-b", "--broker", "--http"]),
+    ],
+    help=_why.__doc__,
+    context_settings=dict(CONTEXT),
+)

@@ -1,0 +1,1 @@
+"""`cosmodrome lint`: what is allowed in a broker.conf and does harm all the same."""

@@ -1,0 +1,1 @@
+"""Frames on file: recorded, read by people, played again."""

@@ -1,0 +1,230 @@
+"""Why a topic has no route.
+
+Owns: the situations of topics that nobody serves, and in which order they are looked at.
+Must not know: who asks, where facts come from.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from cosmodrome.why.causes import DEFAULT_TOPIC, JUST_S, Cause, create_command, latest
+from cosmodrome.why.facts import Past, TopicFacts
+from cosmodrome.why.words import moment, some, span
+
+_RETRY: Final = "%RETRY%"
+_DEAD: Final = "%DLQ%"
+_WENT: Final = {
+    Past.EXPIRED: "was not heard of for too long",
+    Past.CLOSED: "lost its connection",
+    Past.UNREGISTERED: "unregistered itself",
+    Past.SUPERSEDED: "was replaced by another address",
+}
+
+
+def _refused_name(facts: TopicFacts) -> Cause | None:
+    if facts.refused is None:
+        return None
+    return Cause("refused_name", facts.refused, "no topic can have this name.", "correct the name in the client.")
+
+
+def draining(facts: TopicFacts) -> Cause | None:
+    """Say that the server is going away."""
+    if not facts.server.is_draining:
+        return None
+    return Cause(
+        "draining",
+        "this server is being taken out of use and sends clients away",
+        "the server is stopping on purpose.",
+        "use the other NameServers, or start it again.",
+    )
+
+
+def not_ready(facts: TopicFacts) -> Cause | None:
+    """Say that the server serves nobody yet."""
+    if not facts.server.unready:
+        return None
+    return Cause(
+        "not_ready",
+        f"this server answers no routes yet: {facts.server.unready}",
+        "the server has just started, and waits for brokers (needWaitForService).",
+        "wait, or ask another NameServer.",
+    )
+
+
+def _deleted(facts: TopicFacts) -> Cause | None:
+    last = latest(facts.past, Past.TOPIC_DELETED, Past.TOPIC_ADDED)
+    if last is None or last.what is not Past.TOPIC_DELETED:
+        return None
+    by = f" by {last.by}" if last.by else ""
+    return Cause(
+        "deleted",
+        f"deleted here{by} at {moment(last.time_s, facts.server.now_s)}",
+        "an administrator deleted the topic.",
+        "if a broker still has it, it comes back with the broker's next change; else create it again:",
+        (create_command(facts),),
+    )
+
+
+def _dropped(facts: TopicFacts) -> Cause | None:
+    last = latest(facts.past, Past.TOPIC_DROPPED, Past.TOPIC_ADDED, *_WENT)
+    if last is None or last.what is not Past.TOPIC_DROPPED:
+        return None
+    return Cause(
+        "dropped_by_broker",
+        f"its last broker does not announce it any more since {moment(last.time_s, facts.server.now_s)}",
+        "the topic was deleted on its broker, or the broker came back with another store.",
+        "see the broker's topics, or create it again:",
+        (create_command(facts),),
+    )
+
+
+def _broker_gone(facts: TopicFacts) -> Cause | None:
+    last = latest(facts.past, *_WENT, Past.APPEARED)
+    if last is None or last.what not in _WENT:
+        return None
+    gone = [each for each in facts.past if each.what in _WENT]
+    names = sorted({each.broker for each in gone if each.broker})
+    when = moment(last.time_s, facts.server.now_s)
+    return Cause(
+        f"brokers_{last.what.value}",
+        f"its broker {last.broker} {_WENT[last.what]} at {when}"
+        + (f"; gone are {some(names)}" if len(names) > 1 else ""),
+        f"all brokers that have the topic are gone: {some(names)}.",
+        "see why, and start them again:"
+        if last.what is not Past.UNREGISTERED
+        else "start them again; they were stopped:",
+        tuple(f"cosmodrome why --broker {name} -n {facts.server.address}" for name in names[:2]),
+    )
+
+
+def _elsewhere(facts: TopicFacts) -> Cause | None:
+    knowing = [peer.address for peer in facts.peers if peer.knows]
+    if not knowing:
+        return None
+    return Cause(
+        "elsewhere",
+        f"other NameServers have it: {some(knowing)}",
+        "its brokers are registered at other NameServers only.",
+        f"give the brokers this server too (namesrvAddr with {facts.server.address}).",
+        (f"cosmodrome peers diff -n {facts.server.address},{knowing[0]}",),
+    )
+
+
+def _overloaded(facts: TopicFacts) -> Cause | None:
+    if not facts.server.is_braking:
+        return None
+    return Cause(
+        "overloaded",
+        "registrations are answered that there is too much to do",
+        "the server is overloaded, and brokers wait to register.",
+        "see its load in /metrics, and wait: brokers try again every 30 s.",
+    )
+
+
+def _no_brokers(facts: TopicFacts) -> Cause | None:
+    if facts.server.brokers:
+        return None
+    up_s = _up_s(facts)
+    if up_s is not None and up_s < JUST_S:
+        return Cause(
+            "just_started",
+            f"the server started {span(up_s)} ago and no broker has registered yet",
+            "brokers have not come back since the start; they register every 10 to 30 s.",
+            "wait half a minute and ask again.",
+        )
+    return Cause(
+        "no_brokers",
+        "no broker is registered here at all",
+        "brokers do not know this NameServer, or cannot reach it.",
+        f"set namesrvAddr={facts.server.address} at a broker and look at its log.",
+        (f"cosmodrome admin clusterList -n {facts.server.address}",),
+    )
+
+
+def _just_started(facts: TopicFacts) -> Cause | None:
+    up_s = _up_s(facts)
+    if up_s is None or up_s >= JUST_S or facts.past or facts.near or not facts.server.brokers:
+        return None
+    return Cause(
+        "just_started",
+        f"the server started {span(up_s)} ago; brokers that come back later than others may have it",
+        "its brokers have not come back since the start.",
+        "wait half a minute and ask again.",
+    )
+
+
+def _made_by_use(facts: TopicFacts) -> Cause | None:
+    for prefix, what, when in (
+        (_RETRY, "retry_topic", "the first member of the group connects to a broker"),
+        (_DEAD, "dead_letter_topic", "the first message of the group is given up"),
+    ):
+        if facts.topic.startswith(prefix):
+            group = facts.topic.removeprefix(prefix)
+            return Cause(
+                what,
+                f"brokers make this topic of group {group} by themselves, when {when}",
+                "this has not happened yet.",
+                "nothing: it comes by itself.",
+                is_guess=True,
+            )
+    return None
+
+
+def _misspelt(facts: TopicFacts) -> Cause | None:
+    if not facts.near:
+        return None
+    return Cause(
+        "misspelt",
+        f"similar: {some(facts.near)}",
+        "a misspelt topic.",
+        "fix the client, or create it:",
+        (create_command(facts),),
+        is_guess=True,
+    )
+
+
+def _to_be_created(facts: TopicFacts) -> Cause | None:
+    if not facts.default_topic:
+        return None
+    brokers = [each.broker for each in facts.default_topic]
+    return Cause(
+        "auto_creation",
+        f"auto-creation: {DEFAULT_TOPIC} is registered by {some(brokers)}",
+        "nobody has sent to it yet: brokers create it with the first message.",
+        "send to it, or create it:",
+        (create_command(facts),),
+        is_guess=True,
+    )
+
+
+def never_registered(facts: TopicFacts) -> Cause:
+    """Say what is known of a topic that nothing else explains."""
+    return Cause(
+        "never_registered" if facts.server.is_history_whole else "unknown",
+        _never(facts),
+        "nobody has created the topic."
+        if facts.server.is_history_whole or not facts.server.is_ours
+        else "nobody has created the topic, or what happened to it is forgotten.",
+        "create it:",
+        (create_command(facts),),
+    )
+
+
+MISSING_RULES: Final[tuple[Callable[[TopicFacts], Cause | None], ...]] = (
+    _refused_name, draining, not_ready, _deleted, _dropped, _broker_gone, _elsewhere, _overloaded, _no_brokers,
+    _just_started, _made_by_use, _misspelt, _to_be_created,
+)  # fmt: skip
+"""The first that says something is the likeliest cause."""
+
+
+def _never(facts: TopicFacts) -> str:
+    server = facts.server
+    if server.is_history_whole and server.up_since_s is not None:
+        return f"never registered by any broker since the start {span(server.now_s - server.up_since_s)} ago"
+    if server.known_since_s is not None:
+        return f"not registered by any broker in the last {span(server.now_s - server.known_since_s)}"
+    return "not registered by any broker now"
+
+
+def _up_s(facts: TopicFacts) -> float | None:
+    return None if facts.server.up_since_s is None else facts.server.now_s - facts.server.up_since_s
