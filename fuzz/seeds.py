@@ -61,6 +61,13 @@ _GREETINGS: Final = (
     b"GET / HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n", b"PING\r\n", b"SSH-2.0-x\r\n", b"\x16\x03\x01\0\x05hello",
 )  # fmt: skip
 
+_HEADS: Final = (
+    b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n", b"HEAD /readyz?x HTTP/1.0\r\n\r\n", b"GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+    b"POST /livez HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", b"GET /livez HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
+    b"GET /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"GET  / HTTP/1.1\n\n", b"GET /" + b"x" * 3900, b"HEAD ",
+)  # fmt: skip
+"""Heads of HTTP requests on the remoting port."""
+
 
 def seeds(target: str) -> Iterator[bytes]:
     """Give the first inputs of a target, the same in each call."""
@@ -165,6 +172,12 @@ def _greetings() -> Iterator[bytes]:
             yield bytes([mode]) + b"\0" + seed + b"\0\0\0\x20"
 
 
+def _port_pages() -> Iterator[bytes]:
+    for head in _HEADS:
+        for plan in (b"\0", b"\x01\x01", b"\x03\x05\x40\x07"):
+            yield plan + head
+
+
 def _properties() -> Iterator[bytes]:
     for change in _PROPERTIES:
         for text in _PROPERTIES_TEXT:
@@ -266,6 +279,7 @@ _SEEDS: Final[Mapping[str, Callable[[], Iterator[bytes]]]] = {
     "broker_bodies": _broker_bodies,
     "kv_file": _kv_files,
     "greeting": _greetings,
+    "port_page": _port_pages,
     "properties_file": _properties,
     "toml_file": lambda: iter(_TOML),
     "config_values": _values,

@@ -55,7 +55,7 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "namesrv.server": ("namesrv", "http", "metrics", "transport", "protocol", "errors"),
     "namesrv": ("namesrv", "why", "client", "http", "metrics", "audit", "transport", "protocol", "errors", "durable_file"),
-    "configuring": ("namesrv", "broker", "admin", "client", "transport", "protocol", "errors", "durable_file"),
+    "configuring": ("operating", "namesrv", "broker", "admin", "client", "transport", "protocol", "errors", "durable_file"),
     "operating": ("audit", "namesrv", "client", "transport", "protocol", "errors", "durable_file"),
     "monitoring": (),
     "cli": ("why", "audit", "monitoring", "configuring", "operating", "recordings", "namesrv", "broker", "admin", "client", "transport", "protocol", "errors", "durable_file"),

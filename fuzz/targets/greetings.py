@@ -8,6 +8,7 @@ from cosmodrome.errors import ProtocolError, TlsError
 from cosmodrome.protocol.greeting import Greeting, recognise
 from cosmodrome.protocol.proxy_header import ProxyHeader, decode_proxy_v1, decode_proxy_v2
 from cosmodrome.transport.entrance import Entrance, EntrancePolicy, TlsMode
+from cosmodrome.transport.port_pages import LONGEST_HEAD_BYTES, PortPages
 from cosmodrome.transport.throw_away import throw_away_server_context
 from fuzz.script import Script, cut
 
@@ -28,6 +29,7 @@ def _policies() -> tuple[EntrancePolicy, ...]:
 
 
 _POLICIES: Final = _policies()
+_PAGES: Final = PortPages(unready=lambda: "", dashboard=lambda: "")
 
 
 class _Outcome(NamedTuple):
@@ -48,6 +50,38 @@ def greeting(data: bytes) -> None:
     if whole.source:
         _check_address(whole.source)
     _check_proxy_header(stream)
+
+
+def port_page(data: bytes) -> None:
+    """However an HTTP peer's bytes are split, there is one answer, whole, and nothing is kept of a head that is too long."""
+    script = Script(data)
+    plan, stream = script.short(), script.rest()
+    if recognise(stream) is not Greeting.HTTP:
+        return
+    whole = _PAGES.answer(stream)
+    if whole is not None:
+        _check_page(whole.wire, is_head=stream.startswith(b"HEAD "))
+    received = b""
+    for piece in cut(stream, plan):
+        received += piece
+        answer = _PAGES.answer(received) if recognise(received) is Greeting.HTTP else None
+        if answer is None:
+            assert len(received) <= LONGEST_HEAD_BYTES + 4
+            continue
+        assert whole is not None
+        # Who sends more than a head in one piece is refused for that; piece by piece the rest comes too late to matter.
+        assert answer == whole or b"followed by more" in whole.wire or b"too long" in whole.wire
+        return
+    assert whole is None
+
+
+def _check_page(wire: bytes, *, is_head: bool) -> None:
+    head, _, body = wire.partition(b"\r\n\r\n")
+    first, *fields = head.split(b"\r\n")
+    assert first.startswith((b"HTTP/1.1 200 ", b"HTTP/1.1 400 ", b"HTTP/1.1 404 ", b"HTTP/1.1 405 "))
+    length = int(next(field for field in fields if field.startswith(b"Content-Length: ")).partition(b": ")[2])
+    assert length == len(body) or (is_head and not body)
+    assert b"Connection: close" in fields
 
 
 def _entered(policy: EntrancePolicy, stream: bytes, plan: bytes) -> _Outcome:

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -105,8 +106,9 @@ def test_a_stop_waits_for_the_end_and_says_what_it_met(server: ServerProcess, wa
 def test_who_is_not_there_cannot_be_told(tmp_path: Path) -> None:
     left = tmp_path / "left.pid"
     left.write_text(f"{os.getpid()}\n")
-    with ServerProcess(tmp_path, "--http", "127.0.0.1:0") as server:
-        http = http_of(server)
+    taken = socket.socket()  # bound, so that nobody else listens there either
+    taken.bind(("127.0.0.1", 0))
+    http = f"127.0.0.1:{taken.getsockname()[1]}"
     for words, text in (
         (["stop", "--pid-file", str(left)], "left it behind"),
         (["stop", "--data-dir", str(tmp_path / "none")], "No such file"),
@@ -115,6 +117,7 @@ def test_who_is_not_there_cannot_be_told(tmp_path: Path) -> None:
     ):
         done = run_command(*words, folder=tmp_path)
         assert (done.returncode, text in done.stderr) == (UNREACHABLE, True), done.stderr
+    taken.close()
     assert run_command("stop", "--http", "no:port", folder=tmp_path).returncode == 2
 
 

@@ -245,7 +245,11 @@ def assert_whole(answer: bytes, seed: int) -> None:
             _, _, length = struct.unpack_from(">BHH", answer)
             assert len(answer) >= 5 + length, f"a cut TLS record with seed {seed}"
             answer = answer[5 + length :]
-    elif not answer.startswith(b"HTTP/1.1 400"):
+    elif answer.startswith(b"HTTP/1.1 "):
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.split()[1] in (b"400", b"404"), f"seed {seed}"
+        assert f"Content-Length: {len(body)}".encode() in head.split(b"\r\n"), f"a cut page with seed {seed}"
+    else:
         _, rest = split(answer)
         assert rest == b"", f"a cut frame with seed {seed}"
 

@@ -276,6 +276,23 @@ def test_the_trace_of_a_message_is_shown_as_mqadmin_shows_it(place: Place) -> No
     assert exact(ours.out) == exact(theirs)
 
 
+@pytest.mark.full
+def test_what_the_shell_sends_and_consumes_mqadmin_sees(place: Place) -> None:
+    def shell(*words: str) -> Run:
+        return place.ours.cosmodrome(*words, "-n", place.name_server)
+
+    sent = shell("send", "Shelled", "from the shell", "--tag", "TagS", "--key", "k9", "-o", "ndjson")
+    printed = place.java.run("printMsg", "-t", "Shelled", "-n", place.name_server)
+    read = shell("consume", "Shelled", "--from", "first", "--tag", "TagS", "-c", "1", "--for", "60s")
+    consumed = shell("consume", "Shelled", "-g", "shelled", "--from", "first", "-c", "1", "--for", "60s")
+    progress = place.java.run("consumerProgress", "-g", "shelled", "-n", place.name_server)
+
+    assert f"MSGID: {sent.json['msg_id']} " in printed
+    assert "BODY: from the shell" in printed
+    assert read.out == consumed.out == "from the shell\n"
+    assert "Consume Diff Total: 0" in progress
+
+
 # Not queryMsgByUniqueKey: mqadmin looks for 24 s for an id that is not there.
 FAILURES: Final = [
     ("queryMsgById -t T -i {unknown_id}", 66),

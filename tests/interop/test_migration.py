@@ -46,6 +46,7 @@ class ShadowingNameServer(NameServer):
         flags = {
             "--bindAddress": HOST,
             "--listenPort": str(port),
+            "--http": "off",
             "--data-dir": str(folder / "data"),
             "--shadow": other,
             "--shadow-report": str(self._report),

@@ -103,6 +103,10 @@ FAULTS = {
         "binary_header", "cosmodrome.protocol.header_binary.encode_header", with_a_remark,
     ),
     "a greeting is decided too early": ("greeting", "cosmodrome.transport.entrance.recognise", too_early),
+    "a page says another length": (
+        "port_page", "cosmodrome.transport.port_pages._wire",
+        lambda *_, **__: b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nok",
+    ),
     "topics lose their names": (
         "registration_body", "cosmodrome.protocol.bodies.text_table.intern", lambda _: "",
     ),

@@ -5,7 +5,9 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--full-scale", action="store_true", help="play cases of clients (20 minutes) and brokers (30) with all of their figures"
+        "--full-scale",
+        action="store_true",
+        help="play cases of clients (20 minutes) and brokers (30) with all of their figures",
     )
 
 

@@ -68,7 +68,7 @@ async def test_c006_a_program_that_never_waits_for_its_sends(tmp_path: Path, pol
     count, silence_s = (200_000, 60.0) if is_full else (1_500, 0.3)
     limit = 32 * MIB if is_full else MIB // 2
     options: dict[str, Any] = {
-        "max_pending_bytes": limit, "max_pending_sends": 10**6, "when_full": policy, "send_timeout_s": 600.0,
+        "max_pending_bytes": limit, "max_pending_sends": 10**6, "when_full": policy, "send_timeout_s": 3600.0,
         "retries": 0,
     }  # fmt: skip
     async with faulty_cluster(tmp_path, topics={TOPIC: 4}) as cluster:

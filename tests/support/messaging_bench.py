@@ -64,6 +64,7 @@ class MessagingBench:
         self.name_server = name_server
         self.producer = producer
         self.admin = AdminClient(namesrv=name_server)
+        self.access = Access()
         self.topic = self.group = ""
         self._topics = 0
         self._remoting = remoting
@@ -84,7 +85,7 @@ class MessagingBench:
     ) -> Ran:
         """Run one with these options and no others."""
         out, err = io.StringIO(), err or io.StringIO()
-        servers = NameServers(self._remoting, Servers(parse_addresses(self.name_server), {}), 10.0, Access())
+        servers = NameServers(self._remoting, Servers(parse_addresses(self.name_server), {}), 10.0, self.access)
         code = await command(servers, Output(OutputForm(form), out, err, Verbosity.USUAL), **flags)
         return Ran(code, out.getvalue(), err.getvalue())
 

@@ -29,7 +29,7 @@ class ServerProcess:
     """A NameServer started as a user starts it; `with` waits until it is ready and ends it.
 
     It listens on a free port of 127.0.0.1 and keeps its data in `<folder>/data`, unless `flags` or
-    `config` say otherwise. A second instance with the same folder therefore finds the same data.
+    `config` say otherwise; HTTP is at a free port, and off when the port is chosen. A second instance with the same folder therefore finds the same data.
     """
 
     def __init__(
@@ -184,6 +184,9 @@ class ServerProcess:
         usual = {"--listenPort": ("listenPort", "0"), "--bindAddress": ("bindAddress", "127.0.0.1")}
         usual["--data-dir"] = ("dataDir", str(self.folder / "data"))
         given = {flag.partition("=")[0] for flag in flags}
+        if "listenPort" in self._config or "--listenPort" in given:
+            # The default, 10,000 ports above a port that a test chose, may be one that another test has chosen.
+            usual["--http"] = ("http", "off")
         return [
             part
             for flag, (key, value) in usual.items()

@@ -1,6 +1,7 @@
 """What the command loads: help nothing that is slow to load, a command what it needs. Modules are counted, not seconds."""
 
 import json
+import socket
 import subprocess
 import sys
 from typing import Final
@@ -45,8 +46,11 @@ def test_help_loads_the_grammar_and_nothing_else(words: tuple[str, ...]) -> None
 
 
 def test_a_question_to_a_name_server_loads_no_server_and_no_http() -> None:
-    """The address is one where nobody can listen; the answer is an error, and all modules are there by then."""
-    modules = loaded_by("admin", "topicRoute", "-t", "T", "-n", "127.0.0.1:1", "--timeout", "5")
+    """Nobody listens there; the answer is an error, and all modules are there by then."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        modules = loaded_by("admin", "topicRoute", "-t", "T", "-n", address, "--timeout", "5")
 
     assert "cosmodrome.admin.routes" in modules
     assert not packages(modules) & NOT_FOR_ADMIN

@@ -67,8 +67,10 @@ async def consumer_progress(servers: NameServers, output: Output, **flags: Any) 
 
 
 async def _exists(admin: AdminClient, group: str) -> bool:
-    """Tell whether a group that has no offsets is there: with its retry topic, or with members."""
+    """Tell whether a group that has no offsets is there: with its retry topic, its settings, or members."""
     if RETRY_PREFIX + group in await admin.topics.names():
+        return True
+    if any(config is not None for config in (await admin.groups.config(group)).values.values()):
         return True
     return bool((await admin.clients.consumers(group)).members)
 

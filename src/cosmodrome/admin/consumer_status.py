@@ -15,7 +15,7 @@ from cosmodrome.admin.brokers import Brokers
 from cosmodrome.admin.config_files import write_export
 from cosmodrome.admin.connections import online_consumers
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, shown, snake_case
+from cosmodrome.admin.output import Output, Row, shown, snake_case
 from cosmodrome.admin.running_info_text import running_info_text
 from cosmodrome.client.admin.reach import RELAYED_S, read_with
 from cosmodrome.errors import AdminError, AnswerError, RemotingError
@@ -56,7 +56,7 @@ async def consumer_status(
     if client_id is not None:
         info = await brokers.one(address, _running_info(brokers, address, header, client_id))
         output.text(running_info_text(info).removesuffix("\n"))
-        output.document({"group": group, "client_id": client_id, **snake_case(info)})
+        output.document({"group": group, "client_id": client_id, **_facts(info)})
         return 0
     infos, errors = await _all_infos(brokers, address, header, wanted)
     _print_members(output, wanted, infos)
@@ -101,9 +101,22 @@ def _print_members(output: Output, members: Iterable[Connection], infos: Mapping
             # The name comes from the wire: it must not lead out of the folder.
             path = write_export(folder, _NOT_IN_NAMES.sub("_", each.client_id) or "_", running_info_text(info))
         output.row(
-            {"client_id": each.client_id, "version": version_name(each.version), **snake_case(info)},
+            {"client_id": each.client_id, "version": version_name(each.version), **_facts(info)},
             f"{number:<10} {shown(each.client_id):<40} {version_name(each.version):<20} {shown(path)}",
         )
+
+
+def _facts(info: ConsumerRunningInfo) -> Row:
+    """Give what a consumer says as JSON, its queues as a list."""
+    return {
+        "properties": dict(info.properties),
+        "subscriptions": snake_case(info.subscription_set),
+        "queues": [{**snake_case(queue), **snake_case(each)} for queue, each in info.mq_table.items()],
+        "pop_queues": [{**snake_case(queue), **snake_case(each)} for queue, each in (info.mq_pop_table or {}).items()],
+        "rates": snake_case(info.status_table),
+        "user_info": info.user_consumer_info,
+        "jstack": info.jstack,
+    }
 
 
 def _verdict(infos: Mapping[str, ConsumerRunningInfo], now_ms: int) -> list[str]:

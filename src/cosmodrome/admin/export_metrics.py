@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from cosmodrome.admin.broker_settings import config_of, runtime_of
 from cosmodrome.admin.brokers import Brokers, Place, conclude_brokers
-from cosmodrome.admin.exports import Holdings, user_holdings, write_document
+from cosmodrome.admin.exports import Holdings, snake_keys, user_holdings, write_document
 from cosmodrome.admin.name_servers import NameServers
 from cosmodrome.admin.output import Output
 from cosmodrome.admin.stats_all import day_sum
@@ -66,7 +66,11 @@ async def export_metrics(servers: NameServers, output: Output, *, cluster: str, 
         for name in ("normalOneDayInNum", "normalOneDayOutNum", "scheduleOneDayInNum", "transOneDayInNum")
     }
     totals = {"totalOneDayNum": total_day, "totalTps": total_tps}
-    write_document(output, folder, "metrics.json", {"evaluateReport": report, "totalData": totals})
+    told = {
+        "evaluate_report": {name: snake_keys(each) for name, each in report.items()},
+        "total_data": snake_keys(totals),
+    }
+    write_document(output, folder, "metrics.json", ({"evaluateReport": report, "totalData": totals}, told))
     return 0
 
 

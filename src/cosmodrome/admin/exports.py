@@ -14,6 +14,7 @@ from cosmodrome.admin.broker_settings import config_of
 from cosmodrome.admin.brokers import Brokers, Place, conclude_brokers
 from cosmodrome.admin.config_files import write_export
 from cosmodrome.admin.java_json import java_pretty
+from cosmodrome.admin.moments import rfc3339
 from cosmodrome.admin.name_servers import NameServers, Outcome
 from cosmodrome.admin.output import Output, snake_case
 from cosmodrome.admin.topics import TopicKind, kind_of
@@ -105,28 +106,40 @@ async def export_metadata(
     if given["topics_only"] or not given["groups_only"]:
         parts["topicConfigTable"] = _added_topics([each.topics for each in found])
         name = "topic.json" if given["topics_only"] else name
-    write_document(output, given["folder"], name, parts)
+    told = {snake(key): snake_case(value) for key, value in parts.items()}
+    told["export_time"] = rfc3339(parts["exportTime"])
+    write_document(output, given["folder"], name, (parts, told))
     return 0
 
 
-def write_document(output: Output, folder: str | None, name: str, parts: Mapping[str, Any]) -> None:
+def write_document(
+    output: Output, folder: str | None, name: str, forms: tuple[Mapping[str, Any], Mapping[str, Any]]
+) -> None:
     """Write a document into a file of a folder, or on standard output.
+
+    `forms` are the document as mqadmin writes it, which files and the text form have, and that of `-o json`.
 
     Raises:
         StorageError: The file cannot be written.
     """
-    text = java_pretty(parts)
+    text = java_pretty(forms[0])
     if folder is None:
         output.text(text)
-        output.document({_snake(key): snake_case(value) for key, value in parts.items()})
+        output.document(forms[1])
         return
     path = write_export(folder, name, text)
     output.confirm(f"export {path} success")
     output.document({"path": path})
 
 
-def _snake(name: str) -> str:
+def snake(name: str) -> str:
+    """Give a Java name in snake case."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def snake_keys(value: Any) -> Any:
+    """Give a document whose keys are all names, with these in snake case."""
+    return {snake(key): snake_keys(each) for key, each in value.items()} if isinstance(value, Mapping) else value
 
 
 def _added_topics(tables: Sequence[Mapping[str, BrokerTopicConfig]]) -> dict[str, BrokerTopicConfig]:
@@ -182,7 +195,8 @@ async def export_configs(servers: NameServers, output: Output, *, cluster: str, 
         "namesrvSize": len(servers.addresses),
         "slaveBrokerSize": _slaves(known, masters),
     }
-    write_document(output, folder, "configs.json", {"brokerConfigs": configs, "clusterScale": scale})
+    told = {"broker_configs": configs, "cluster_scale": snake_keys(scale)}
+    write_document(output, folder, "configs.json", ({"brokerConfigs": configs, "clusterScale": scale}, told))
     return 0
 
 

@@ -36,8 +36,13 @@ _FAMILIES: Final = (
         (
             "resetMasterFlushOffset", "getBrokerEpoch", "getColdDataFlowCtrInfo", "updateColdDataFlowCtrGroupConfig",
             "removeColdDataFlowCtrGroupConfig", "setCommitLogReadAheadMode", "switchTimerEngine", "addBroker",
-            "removeBroker", "startMonitoring", "checkRocksdbCqWriteProgress", "rocksDBConfigToJson",
+            "removeBroker", "checkRocksdbCqWriteProgress", "rocksDBConfigToJson",
         ),
+    ),
+    Family(
+        "it watches how far groups are, and writes to a log file only",
+        ("consumerProgress", "consumerConnection"),
+        ("startMonitoring",),
     ),
     Family(
         "it reads a broker's own files, or ends POP",

@@ -25,6 +25,7 @@ from cosmodrome.admin.output import Output, shown, snake_case
 from cosmodrome.admin.sending import TOOLS_GROUP, send_row
 from cosmodrome.client.admin.admin import AdminClient
 from cosmodrome.client.admin.messages import LIMIT, IndexQuery
+from cosmodrome.client.admin.pulls import Wanted
 from cosmodrome.client.message import Message, MessageView
 from cosmodrome.client.producer.producer import Producer
 from cosmodrome.errors import MissingError, OperatorError, RocketMQError, UsageError
@@ -177,7 +178,7 @@ async def query_msg_by_offset(servers: NameServers, output: Output, **flags: Any
     found = await routed(servers, asked.route_topic or asked.topic)
     queue = queue_of(found.route, asked.topic, asked.broker_name, asked.queue_id)
     async with administered(servers, found.name_server) as admin:
-        pulled = await admin.messages.pull(queue, asked.offset, limit=1)
+        pulled = await admin.messages.pull(queue, asked.offset, Wanted(limit=1))
         message = next((each for each in pulled.messages if each.queue_offset == asked.offset), None)
         if message is None:
             is_empty = pulled.max_offset <= pulled.min_offset
@@ -215,8 +216,9 @@ class _Work:
                         await act(message)
             except OperatorError as error:
                 failures.append(error)
-        self._output.end("messages")
         is_all = len(failures) == len(msg_ids) and bool(failures)
+        if not is_all:
+            self._output.end("messages")
         for failure in failures[1:] if is_all else failures:
             self._output.error(failure)
         if is_all:

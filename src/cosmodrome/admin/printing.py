@@ -6,7 +6,7 @@ Must not know: how a queue is pulled.
 
 from collections import Counter
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -16,14 +16,13 @@ from cosmodrome.admin.message_rows import UTF_8, body_of, body_text, message_row
 from cosmodrome.admin.name_servers import NameServers
 from cosmodrome.admin.output import Output, shown
 from cosmodrome.client.admin.admin import AdminClient
-from cosmodrome.client.admin.pulls import TOOLS_GROUP, Pulled, PullStatus
+from cosmodrome.client.admin.pulls import TOOLS_GROUP, Pulled, PullStatus, Wanted
 from cosmodrome.client.consumer.filters import Expression, subscription
 from cosmodrome.client.message import MessageQueue, MessageView
 from cosmodrome.errors import UsageError
 from cosmodrome.protocol.messages.properties import MAX_OFFSET, MIN_OFFSET
 
 DEFAULT_COUNT: Final = 128
-_BATCH: Final = 32
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _RULE: Final = "-" * 56
 _NO_BODY: Final = "NOT PRINT BODY"
@@ -119,7 +118,7 @@ async def print_msg(servers: NameServers, output: Output, **flags: Any) -> int:
         for queue in queues_of(found.route, asked.topic):
             span = await _span(admin, queue, asked.begin_ms, asked.end_ms)
             output.text(shown(f"minOffset={span.begin}, maxOffset={span.end}, {queue_text(queue)}"))
-            async for pulled in _pulls(admin, queue, span, (expression, TOOLS_GROUP)):
+            async for pulled in _pulls(admin, queue, span, Wanted(expression=expression)):
                 if pulled.status is PullStatus.FOUND:
                     printer.messages(pulled)
                 else:
@@ -139,7 +138,7 @@ async def print_msg_by_queue(servers: NameServers, output: Output, **flags: Any)
     tags: Counter[str] = Counter()
     async with administered(servers, found.name_server) as admin:
         span = await _span(admin, queue, asked.begin_ms, asked.end_ms)
-        async for pulled in _pulls(admin, queue, span, (expression, TOOLS_GROUP)):
+        async for pulled in _pulls(admin, queue, span, Wanted(expression=expression)):
             tags.update(message.tag for message in pulled.messages if message.tag and message.tag.strip())
             if asked.with_messages:
                 printer.messages(pulled)
@@ -156,6 +155,7 @@ class _Printer:
         self._output = output
         self._charset = charset_name
         self._with_body = with_body
+        self._rates = output.rates("printed")
 
     def messages(self, pulled: Pulled) -> None:
         """Print what a pull brought."""
@@ -163,6 +163,7 @@ class _Printer:
         for message in pulled.messages:
             row = message_row(message, self._charset if self._with_body else None)
             self._output.row(row, *([self._line(message, bounds)] if self._output.is_text else []))
+            self._rates.count(len(message.stored.body))
 
     def _line(self, message: MessageView, bounds: dict[str, str]) -> str:
         body = body_of(message)
@@ -175,7 +176,7 @@ async def _consumed(output: Output, admin: AdminClient, queue: MessageQueue, spa
     """Print a part of a queue, and give how many messages it had."""
     printer = _Printer(output, UTF_8, with_body=True)
     count, last = 0, None
-    async for pulled in _pulls(admin, queue, span, (None, group)):
+    async for pulled in _pulls(admin, queue, span, Wanted(group=group)):
         last = pulled
         count += len(pulled.messages)
         if pulled.status is PullStatus.FOUND:
@@ -189,15 +190,12 @@ async def _consumed(output: Output, admin: AdminClient, queue: MessageQueue, spa
     return count
 
 
-async def _pulls(
-    admin: AdminClient, queue: MessageQueue, span: Span, wanted: tuple[Expression, str]
-) -> AsyncIterator[Pulled]:
+async def _pulls(admin: AdminClient, queue: MessageQueue, span: Span, wanted: Wanted) -> AsyncIterator[Pulled]:
     """Pull a part of a queue, until it is done or a pull says that there is no more; messages behind it are left out."""
-    expression, group = wanted
     offset = span.begin
     while offset < span.end:
-        limit = min(_BATCH, span.end - offset)
-        pulled = await admin.messages.pull(queue, offset, limit=limit, expression=expression, group=group)
+        limit = min(wanted.limit, span.end - offset)
+        pulled = await admin.messages.pull(queue, offset, replace(wanted, limit=limit))
         yield pulled
         is_over = pulled.status in (PullStatus.NO_NEW_MSG, PullStatus.OFFSET_ILLEGAL)
         if is_over or pulled.next_offset <= offset:

@@ -5,29 +5,28 @@ Must not know: how queues are read (client/consumer); the words of the command l
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, Protocol
 
-from cosmodrome.admin.cluster_access import client_options, explained, routed
+from cosmodrome.admin.cluster_access import client_options, explained, queues_of, routed
 from cosmodrome.admin.message_rows import UTF_8, body_of, body_text, message_row
 from cosmodrome.admin.moments import local_ms
 from cosmodrome.admin.name_servers import NameServers
 from cosmodrome.admin.output import Output, shown
 from cosmodrome.admin.progress import Rates
+from cosmodrome.admin.queue_reading import SUSPEND_S, QueueReading
 from cosmodrome.admin.stopping import Stopping
-from cosmodrome.client.admin.pulls import TOOLS_GROUP
+from cosmodrome.client.admin.admin import AdminClient
+from cosmodrome.client.admin.pulls import TOOLS_GROUP, Wanted
 from cosmodrome.client.consumer.consumer import Consumer
 from cosmodrome.client.consumer.filters import Expression, Sql, subscription
-from cosmodrome.client.consumer.lite_pull import LitePullConsumer
-from cosmodrome.client.message import ReceivedMessage
+from cosmodrome.client.message import MessageQueue, MessageView, ReceivedMessage
 from cosmodrome.errors import NoAnswerError, UsageError
 
 _INTERRUPTED: Final = 130
-_AT_MOST: Final = 32
-_POLL_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +60,10 @@ class Asked:
 class _Source(Protocol):
     """Where messages come from."""
 
-    async def next(self) -> Sequence[ReceivedMessage]:
-        """Wait for some."""
+    next: Callable[[], Coroutine[Any, Any, Sequence[MessageView]]]
+    """Waits for some. Cancelling loses nothing."""
 
-    async def done(self, message: ReceivedMessage) -> None:
+    async def done(self, message: MessageView) -> None:
         """Say that one was printed."""
 
 
@@ -76,7 +75,8 @@ async def consume(servers: NameServers, output: Output, **flags: Any) -> int:
     options = client_options(servers, found.name_server)
     async with explained(servers):
         with Stopping() as stopping, output.rates("received") as rates:
-            opened = _member(asked, expression, options) if _acks(asked) else _reader(asked, expression, options)
+            place = (queues_of(found.route, asked.topic), output)
+            opened = _member(asked, expression, options) if _acks(asked) else _reader(asked, expression, options, place)
             async with opened as source:
                 await _printed(asked, source, output, rates, stopping)
     return _concluded(asked, output, rates, stopping)
@@ -119,7 +119,7 @@ def _concluded(asked: Asked, output: Output, rates: Rates, stopping: Stopping) -
     )
 
 
-def _tell(asked: Asked, output: Output, message: ReceivedMessage) -> None:
+def _tell(asked: Asked, output: Output, message: MessageView) -> None:
     charset = asked.charset_name or UTF_8
     if not output.is_text:
         output.row(message_row(message, charset))
@@ -142,30 +142,24 @@ class _Group:
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
+        self.next = self._next
 
-    async def next(self) -> Sequence[ReceivedMessage]:
-        """Wait for a message."""
+    async def _next(self) -> Sequence[MessageView]:
         return [await anext(self._consumer)]
 
-    async def done(self, message: ReceivedMessage) -> None:
+    async def done(self, message: MessageView) -> None:
         """Settle it."""
-        await message.ack()
+        if isinstance(message, ReceivedMessage):
+            await message.ack()
 
 
 class _Reader:
     """Somebody who reads all queues and leaves no trace."""
 
-    def __init__(self, consumer: LitePullConsumer) -> None:
-        self._consumer = consumer
+    def __init__(self, reading: QueueReading) -> None:
+        self.next = reading.next
 
-    async def next(self) -> Sequence[ReceivedMessage]:
-        """Wait for messages."""
-        while True:
-            found = await self._consumer.poll(_POLL_S, _AT_MOST)
-            if found:
-                return found
-
-    async def done(self, message: ReceivedMessage) -> None:
+    async def done(self, message: MessageView) -> None:
         """Do nothing: nothing counts as consumed."""
 
 
@@ -178,20 +172,27 @@ async def _member(asked: Asked, expression: Expression, options: dict[str, Any])
 
 
 @asynccontextmanager
-async def _reader(asked: Asked, expression: Expression, options: dict[str, Any]) -> AsyncIterator[_Source]:
-    begin = asked.begin or ("last" if asked.group is None else None)
-    group = asked.group or TOOLS_GROUP
-    async with LitePullConsumer(group, auto_commit=False, consume_from=begin or "last", **options) as consumer:
-        queues = await consumer.queues_of(asked.topic)
-        await consumer.assign(queues, expression)
-        for queue in queues:
-            if begin == "first":
-                await consumer.seek_to_begin(queue)
-            elif begin == "last":
-                await consumer.seek_to_end(queue)
-            elif begin is not None:
-                await consumer.seek(queue, await consumer.offset_for_time(queue, begin))
-        yield _Reader(consumer)
+async def _reader(
+    asked: Asked, expression: Expression, options: dict[str, Any], place: tuple[Sequence[MessageQueue], Output]
+) -> AsyncIterator[_Source]:
+    queues, output = place
+    async with AdminClient(**options) as admin:
+        starts = await asyncio.gather(*(_start(admin, asked, queue) for queue in queues))
+        reading = QueueReading(admin, Wanted(expression=expression, suspend_s=SUSPEND_S), output.note)
+        async with reading.reading(dict(zip(queues, starts, strict=True))):
+            yield _Reader(reading)
+
+
+async def _start(admin: AdminClient, asked: Asked, queue: MessageQueue) -> int:
+    """Give the offset at which the reading of a queue begins."""
+    if isinstance(asked.begin, datetime):
+        return await admin.offsets.at_time(queue, asked.begin)
+    if asked.begin is None and asked.group is not None:
+        committed = await admin.offsets.committed(asked.group, queue)
+        if committed is not None:
+            return committed
+    bounds = await admin.offsets.bounds(queue)
+    return bounds.min_offset if asked.begin == "first" else bounds.max_offset
 
 
 def _acks(asked: Asked) -> bool:

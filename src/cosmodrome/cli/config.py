@@ -34,7 +34,7 @@ from cosmodrome.configuring.linting.lint import lint as lint_files
 from cosmodrome.configuring.settings import KeyValue, values_in_force
 from cosmodrome.durable_file import replace_file
 from cosmodrome.errors import MissingError, StorageError, UsageError
-from cosmodrome.namesrv.config import NamesrvConfig
+from cosmodrome.namesrv.config_file import saved_settings
 from cosmodrome.namesrv.config_keys import KEYS_WITHOUT_FIELD
 from cosmodrome.namesrv.config_store import format_of
 
@@ -116,7 +116,7 @@ def init(output: Output, file: str | None, *, is_broker: bool, force: bool) -> i
     Without FILE it is where the NameServer keeps its settings, and finds them without -c.
     """
     program = Program.BROKER if is_broker else Program.NAMESRV
-    given = file or (_BROKER_FILE if is_broker else NamesrvConfig().config_store_path)
+    given = file or (_BROKER_FILE if is_broker else str(saved_settings(os.environ)))
     path = Path(given)
     if program is Program.BROKER and path.suffix.lower() == ".toml":
         raise UsageError("a broker reads no TOML.", remedy="name a file that ends in .conf")

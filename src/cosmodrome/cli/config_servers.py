@@ -16,6 +16,7 @@ from cosmodrome.admin.credentials import chosen_keys
 from cosmodrome.admin.name_servers import Access, NameServers, conclude
 from cosmodrome.admin.output import Output, shown
 from cosmodrome.cli import config_form
+from cosmodrome.cli.http_target import api_of
 from cosmodrome.client.addresses import chosen_addresses, resolve
 from cosmodrome.client.properties_text import properties_from, properties_text
 from cosmodrome.configuring.changing import check_value, known_key
@@ -35,7 +36,7 @@ _SET: Final = "set"
 
 def show_over_http(output: Output, given: str, timeout_s: float) -> int:
     """Show the settings of one NameServer by its JSON API, which knows their sources."""
-    items = settings_over_http(given, timeout_s)
+    items = settings_over_http(api_of(given, None, timeout_s))
     rows = [(item["key"], item["value"], item.get("source", "")) for item in items]
     config_form.table(output, [("#Key", "#Value", "#Source"), *rows])
     for item in items:

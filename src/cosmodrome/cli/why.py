@@ -16,15 +16,12 @@ from cosmodrome.admin.output import Output, OutputForm
 from cosmodrome.cli.admin.declaration import Declared
 from cosmodrome.cli.admin.grammar import CONTEXT, Common, common_options
 from cosmodrome.cli.admin.running import run_declared
+from cosmodrome.cli.http_target import api_of
 from cosmodrome.client.addresses import chosen_addresses
 from cosmodrome.errors import OperatorError
-from cosmodrome.operating.api import Api
 from cosmodrome.why.diagnosis import Diagnosis
 
 _OVER_THE_WIRE: Final = Declared(name="why", text="Explain a missing route.", runs="why:why")
-_HTTP_ABOVE: Final = 10_000
-"""How far above its remoting port a NameServer of ours listens to HTTP unless told otherwise."""
-_LAST_PORT: Final = 65_535
 _GUESS_S: Final = 1.0
 
 
@@ -49,18 +46,15 @@ def _why(*, topic: str | None, broker: str | None, http: str | None, **flags: An
         output.flush()
 
 
-def _over_http(topic: str | None, broker: str | None, given: str | None, common: Common) -> Diagnosis | None:
+def _over_http(topic: str | None, broker: str | None, http: str | None, common: Common) -> Diagnosis | None:
     """Ask the JSON API; None when nobody named it and it is not where it usually is."""
     kind, name = ("topics", topic) if topic is not None else ("brokers", broker)
     path = f"/api/v1/{kind}/{urllib.parse.quote(name or '', safe='')}/why"
-    if given is not None:
-        return _diagnosis(Api(given, timeout_s=common.timeout_s).get(path))
-    first = chosen_addresses(common.namesrv_addr, os.environ)[0]
-    if first.port + _HTTP_ABOVE > _LAST_PORT:
-        return None
-    api = Api(str(first._replace(port=first.port + _HTTP_ABOVE)), timeout_s=min(common.timeout_s, _GUESS_S))
+    if http is not None:
+        return _diagnosis(api_of(http, None, common.timeout_s).get(path))
+    first = str(chosen_addresses(common.namesrv_addr, os.environ)[0])
     try:
-        return _diagnosis(api.get(path))
+        return _diagnosis(api_of(None, first, min(common.timeout_s, _GUESS_S)).get(path))
     except (OperatorError, msgspec.ValidationError):
         return None
 

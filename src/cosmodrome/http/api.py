@@ -6,7 +6,7 @@ Must not know: what an operation does; who is admitted.
 A path is cut at its slashes before it is decoded, so a name may hold anything, a slash (%2F) too.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote, unquote
@@ -14,6 +14,8 @@ from urllib.parse import quote, unquote
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 from cosmodrome.http.bodies import body_of
 from cosmodrome.http.operations import JSON, Asked, Operation
@@ -30,6 +32,19 @@ NO_STORE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosni
 def json_response(value: object, status: HTTPStatus = HTTPStatus.OK) -> Response:
     """Give a value as JSON."""
     return Response(msgspec.json.encode(value), status.value, NO_STORE, media_type=JSON)
+
+
+class ApiRoute(Route):
+    """Everything below a path, whatever a name holds: the framework's own patterns end at a line end in it."""
+
+    def __init__(self, prefix: str, endpoint: Callable[[Request], Awaitable[Response]], methods: Sequence[str]) -> None:
+        super().__init__(f"{prefix}{{rest:path}}", endpoint, methods=list(methods))
+        self._prefix = prefix
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Match what begins with the path."""
+        is_below = scope["type"] == "http" and scope["path"].startswith(self._prefix)
+        return (Match.FULL, {"endpoint": self.endpoint, "path_params": {}}) if is_below else (Match.NONE, {})
 
 
 class Api:

@@ -21,6 +21,8 @@ from cosmodrome.http.problems import CONTENT_TYPE, Problem
 MOST_CONNECTIONS: Final = 200
 HEAD_TIMEOUT_S: Final = 10.0
 TAKING_TIMEOUT_S: Final = 30.0
+LAST_TAKING_S: Final = 1.0
+"""While the server stops; shorter than the server waits, so that what is left open is closed without a word."""
 _STOP_TIMEOUT_S: Final = 2
 _KEEP_ALIVE_S: Final = 30
 _LONGEST_HEAD_BYTES: Final = 16 * 1024
@@ -69,6 +71,7 @@ class Connection(H11Protocol):
         self.logger = _QUIET
         self._head = _Deadline()
         self._taking = _Deadline()
+        self._is_last = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Begin, if there is room."""
@@ -100,12 +103,19 @@ class Connection(H11Protocol):
     def pause_writing(self) -> None:
         """Give the peer time to take what it was sent."""
         super().pause_writing()
-        self._taking.start(self.loop, TAKING_TIMEOUT_S, self.transport.abort)
+        self._taking.start(self.loop, LAST_TAKING_S if self._is_last else TAKING_TIMEOUT_S, self.transport.abort)
 
     def resume_writing(self) -> None:
         """Go on: the peer has taken it."""
         self._taking.stop()
         super().resume_writing()
+
+    def shutdown(self) -> None:
+        """End when what is under way is answered; who is slow to take it has less time from now on."""
+        self._is_last = True
+        if self._taking.is_running:
+            self._taking.start(self.loop, LAST_TAKING_S, self.transport.abort)
+        super().shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""

@@ -18,7 +18,7 @@ _MOST_PATTERNS: Final = 20
 _LONGEST_PATTERN: Final = 300
 _LONGEST_TEXT: Final = 1024
 
-_TIME: Final = {"type": "string", "format": "date-time"}
+_TIME: Final = {"type": "string", "anyOf": [{"format": "date-time"}, {"pattern": r"^([0-9]+(\.[0-9]+)?)?$"}]}
 TIMES: Final = (
     Parameter(name="from", meaning="not before this: RFC 3339, or Unix time", schema=_TIME),
     Parameter(name="to", meaning="not after this: RFC 3339, or Unix time", schema=_TIME),

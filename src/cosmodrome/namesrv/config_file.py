@@ -224,11 +224,20 @@ def _file_in_use(given: str | None, outer: Sequence[Setting]) -> Path | None:
     """Give the file to read: the one named with -c, else the one where changes are kept, if it exists."""
     if given is not None:
         return Path(given)
+    path = _saved_settings(outer)
+    return path if path.is_file() else None
+
+
+def saved_settings(environment: Mapping[str, str]) -> Path:
+    """Give the file that a server without -c reads if it is there, and keeps changes in."""
+    return _saved_settings(_environment_settings(environment, _Problems(lenient=True)))
+
+
+def _saved_settings(outer: Sequence[Setting]) -> Path:
     texts = {each.key: each.text for each in outer if each.key in {"dataDir", "configStorePath"}}
     values, _ = parse_values(texts)
     fields = {KEYS[key].field_name: cast("str", value) for key, value in values.items()}
-    path = Path(NamesrvConfig(**fields).config_store_path)  # type: ignore[arg-type]  # both are texts
-    return path if path.is_file() else None
+    return Path(NamesrvConfig(**fields).config_store_path)  # type: ignore[arg-type]  # both are texts
 
 
 @dataclass(frozen=True, slots=True)

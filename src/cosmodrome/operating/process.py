@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from cosmodrome.errors import DeniedError, NoAnswerError, UnreachableError
+from cosmodrome.errors import DeniedError, NoAnswerError, UnavailableError, UnreachableError
 from cosmodrome.operating.pid_file import outcome_path
 
 T = TypeVar("T")
@@ -110,6 +110,10 @@ class RunningProcess:
         return found
 
     def _signal(self, name: str) -> None:
+        if sys.platform == "win32":  # there, a signal ends a process at once
+            raise UnavailableError(
+                "this system has no signals to tell a server something by.", remedy="--http HOST:PORT"
+            )
         try:
             os.kill(self.pid, getattr(signal, name))
         except PermissionError as error:

@@ -101,6 +101,8 @@ class OurNameServer(NameServer):
         port = port or free_port()
         file = _write_properties(folder, port, config)
         command = [sys.executable, "-m", "cosmodrome", "namesrv", "-c", str(file)]
+        if "http" not in (config or {}):  # its default port may be one that was handed out here
+            command += ["--http", "off"]
         environment = {"HOME": str(folder), "ROCKETMQ_HOME": str(folder)}
         super().__init__(RigProcess(command, folder, environment), port, tls)
 

@@ -1,6 +1,7 @@
 """Commands that ask brokers: what they print, in each form, and how they end."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ COMMANDS: list[tuple[str, str, list[str]]] = [
     ("producerConnection -g p -t T", "0001  c@1 ", ["group", "topic", "connections"]),
     ("consumerConnection -g g", "ConsumeType: CONSUME_PASSIVELY\n", ["group", "connections", "subscriptions"]),
     ("consumerConnection -g g -b {a}", "MessageModel: CLUSTERING\n", ["consume_from_where"]),
-    ("consumerStatus -g g -i c@1", "#Consumer Offset#", ["group", "client_id", "mq_table"]),
+    ("consumerStatus -g g -i c@1", "#Consumer Offset#", ["group", "client_id", "queues", "pop_queues", "rates"]),
     ("brokerConsumeStats -b {a}", "\nDiff Total: 5\n", ["diff_total", "queues"]),
     ("getBrokerConfig -b {a}", "fileReservedTime                                  =  72\n", ["brokers"]),
     ("brokerStatus -c C", "putTps                          : 1.5 2 3\n", ["brokers"]),
@@ -386,11 +387,28 @@ def test_metrics_of_a_broker_that_counts_nothing_and_says_odd_things() -> None:
     with double_cluster(odd) as cluster:
         report = cluster("exportMetrics", "-c", "C", "-o", "json").json["evaluate_report"]["a"]
 
-    assert report["runtimeVersion"]["clientInfo"] == []
-    assert report["runtimeQuota"]["tps"] == {
-        "normalInTps": 0.0, "normalOutTps": 0.0, "scheduleInTps": 0.0, "transInTps": 0.0,
+    assert report["runtime_version"] == {"client_info": [], "rocketmq_version": "V5_5_0"}
+    assert report["runtime_quota"]["tps"] == {
+        "normal_in_tps": 0.0, "normal_out_tps": 0.0, "schedule_in_tps": 0.0, "trans_in_tps": 0.0,
     }  # fmt: skip
-    assert report["runtimeQuota"]["oneDayNum"]["normalOneDayInNum"] == 0
+    assert report["runtime_quota"]["one_day_num"]["normal_one_day_in_num"] == 0
+
+
+def keys_of(document: Any) -> set[str]:
+    if isinstance(document, list):
+        return set().union(*map(keys_of, document))
+    return set(document).union(*map(keys_of, document.values())) if isinstance(document, dict) else set()
+
+
+@pytest.mark.parametrize("line", [line for line, _, _ in COMMANDS])
+def test_keys_are_in_snake_case(line: str) -> None:
+    """But those that are names of topics, groups, brokers, settings, or what a broker calls its figures."""
+    with double_cluster(READS) as cluster:
+        document = cluster(*at_broker(cluster, line), "--output", "json").json
+
+    settings = {*json.loads(dump(RUNTIME))["table"], "brokerName", "fileReservedTime", "clientCallbackExecutorThreads"}
+    strange = {key for key in keys_of(document) - settings if not re.fullmatch(r"[a-z][a-z0-9_]*", key)}
+    assert not {key for key in strange if not key.startswith(("PROP_", "T", "%"))}
 
 
 class TestCloneGroupOffset:

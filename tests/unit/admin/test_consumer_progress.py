@@ -99,3 +99,9 @@ async def test_a_cluster_or_topic_that_is_not_there_is_an_error(
 ) -> None:
     with pytest.raises(MissingError, match="Nowhere"):
         await messaging.run(consumer_progress, **ASKED | flags)
+
+
+async def test_a_group_that_was_made_and_never_read_is_there(messaging: MessagingBench) -> None:
+    await messaging.admin.groups.create(messaging.group)
+    ran = await messaging.run(consumer_progress, **ASKED | {"group": messaging.group})
+    assert (ran.code, ran.lines[-2]) == (0, "Consume Diff Total: 0")

@@ -147,6 +147,23 @@ async def test_without_a_group_all_is_read_and_nothing_counts(messaging: Messagi
     assert messaging.group not in groups
 
 
+async def test_more_is_read_than_a_consumer_may_hold(messaging: MessagingBench) -> None:
+    for _ in range(3):
+        await messaging.filled(500, lambda _: "TagA")
+    asked = CONSUME | {"begin": "first", "count": 1500, "for_s": PATIENCE_S}
+    ran = await messaging.run(shell_consume.consume, **asked)
+    assert ran.lines == [f"body{number}" for number in range(500)] * 3
+
+
+async def test_a_group_that_has_read_nothing_is_peeked_at_from_behind_the_newest_message(
+    messaging: MessagingBench,
+) -> None:
+    await messaging.sent("old")
+    asked = CONSUME | {"group": messaging.group, "peeks": True, "idle_s": 0.3}
+    ran = await messaging.run(shell_consume.consume, **asked)
+    assert (ran.code, ran.lines) == (0, [])
+
+
 async def test_without_a_place_to_begin_it_waits_for_what_comes(messaging: MessagingBench) -> None:
     await messaging.sent("old")
     reading = asyncio.create_task(

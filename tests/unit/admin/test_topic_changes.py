@@ -54,12 +54,20 @@ class TestOperatorsGrepStrings:
         assert one.out == f"delete subscription group [g] from broker [{address}] success.\n"
 
     @pytest.mark.parametrize(
-        ("words", "head"),
-        [(("topicList", "-c"), "#Cluster Name"), (("consumerProgress",), "#Group")],
+        ("words", "heads"),
+        [
+            (("topicList", "-c"), ("#Cluster Name", "#Topic", "#Consumer Group")),
+            (("topiclist", "-c"), ("#Cluster Name", "#Topic", "#Consumer Group")),
+            (("statsAll",), ("#Topic", "#Consumer Group")),
+            (("consumerprogress",), ("#Group",)),
+        ],
     )
-    def test_heads(self, words: tuple[str, ...], head: str) -> None:
+    def test_heads(self, words: tuple[str, ...], heads: tuple[str, ...]) -> None:
         with double_cluster({300: Reply(body=b'{"groupList":["g"]}')}) as cluster:
-            assert cluster(*words).out.startswith(head)
+            first = cluster(*words).out.splitlines()[0]
+
+        assert first.startswith(heads[0])
+        assert all(head in first for head in heads)
 
     def test_wipe_write_perm(self) -> None:
         with double_cluster(OK, names={205: Reply(ext={"wipeTopicCount": "7"})}) as cluster:

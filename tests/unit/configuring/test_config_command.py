@@ -80,6 +80,14 @@ class TestInit:
         assert path.is_file()
         assert ended.out == f"written: {path}\n  use it   cosmodrome namesrv\n"
 
+    def test_the_environment_tells_where_that_is(
+        self, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COSMODROME_DATA_DIR", str(tmp_path / "there"))
+
+        assert cli("init").code == 0
+        assert (tmp_path / "there" / "namesrv.properties").is_file()
+
     def test_it_replaces_nothing_unless_forced(self, cli: Cli, tmp_path: Path) -> None:
         (tmp_path / "a.properties").write_text("mine=1\n")
 

@@ -10,10 +10,9 @@ import msgspec
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.routing import Route
 
 from cosmodrome.http import bodies
-from cosmodrome.http.api import Api
+from cosmodrome.http.api import Api, ApiRoute
 from cosmodrome.http.operations import Asked, Operation, get, operations_of, write
 from cosmodrome.http.problems import HANDLERS, Problem
 
@@ -67,7 +66,7 @@ def app(things: Things, refused: str = "") -> Starlette:
             raise Problem(HTTPStatus.FORBIDDEN, "denied", "no")
 
     api = Api([(each, things) for each in operations_of(Things)], admit)
-    return Starlette(routes=[Route("/{rest:path}", api.answer, methods=METHODS)], exception_handlers=HANDLERS)
+    return Starlette(routes=[ApiRoute("/", api.answer, METHODS)], exception_handlers=HANDLERS)
 
 
 @pytest.fixture
@@ -85,6 +84,7 @@ async def http(things: Things) -> AsyncIterator[httpx.AsyncClient]:
 async def test_names_are_cut_before_they_are_decoded(http: httpx.AsyncClient) -> None:
     assert (await http.get("/things/a%2Fb%25%3F")).json() == {"name": "a/b%?", "size": 0}
     assert (await http.get("/things/a%2Fof/of/%C3%A9")).json() == {"name": "a/of", "owner": "é"}
+    assert (await http.get("/things/a%0Ab%0A")).json() == {"name": "a\nb\n", "size": 0}
     assert (await http.get("/things/of/of/of")).json() == {"name": "of", "owner": "of"}
 
 

@@ -93,21 +93,22 @@ async def test_a_head_that_does_not_come_ends_the_connection(begun: bytes) -> No
         assert (status, code_of(body), await visitor.rest()) == (408, "slow_head", b"")
 
 
-@pytest.mark.usefixtures("hurry")
-async def test_a_second_head_that_drips_has_no_more_time() -> None:
+async def test_a_second_head_that_drips_has_no_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
     async with served() as plane, visit(plane) as visitor:
         visitor.send(HEAD + b"\r\n")
         assert (await visitor.answer())[0] == 200
+        monkeypatch.setattr(module, "HEAD_TIMEOUT_S", 0.1)
         visitor.send(b"GET")
         assert (await visitor.answer())[0] == 408
 
 
-@pytest.mark.usefixtures("hurry")
-async def test_who_has_asked_may_be_silent_for_longer() -> None:
-    async with served() as plane, visit(plane) as visitor, visit(plane) as other:
+async def test_who_has_asked_may_be_silent_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served() as plane, visit(plane) as visitor:
         visitor.send(HEAD + b"\r\n")
         assert (await visitor.answer())[0] == 200
-        assert (await other.answer())[0] == 408, "which takes longer than a head may"
+        monkeypatch.setattr(module, "HEAD_TIMEOUT_S", 0.1)
+        async with visit(plane) as other:
+            assert (await other.answer())[0] == 408, "which takes longer than a head may"
         visitor.send(HEAD + b"\r\n")
         assert (await visitor.answer())[0] == 200
 

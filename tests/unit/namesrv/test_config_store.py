@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cosmodrome.durable_file import backup_path
+from cosmodrome.durable_file import backup_path, stamp_of
 from cosmodrome.errors import ConfigError, StorageError
 from cosmodrome.namesrv.config_file import ConfigSources, LoadedConfig, Setting, load_config
 from cosmodrome.namesrv.config_store import ConfigStore, previous_version
@@ -209,3 +209,23 @@ class TestDamage:
 
         assert previous_version(file, b"orderMessageEnable = tr") is not None
         assert previous_version(file, b"orderMessageEnable = false") is None
+
+
+def test_what_was_written_here_is_told_from_what_others_write(tmp_path: Path) -> None:
+    path = tmp_path / "a.properties"
+    store = ConfigStore(path)
+    assert not store.is_ours(path, stamp_of(path)), "nothing was written"
+    store.save({"a": "1"})
+    assert store.is_ours(path, stamp_of(path))
+    assert not store.is_ours(tmp_path / "b", stamp_of(path))
+    path.write_text("a=22\n")
+
+    assert not store.is_ours(path, stamp_of(path))
+
+
+def test_a_key_that_was_saved_stands_in_the_file(tmp_path: Path) -> None:
+    store = ConfigStore(tmp_path / "a.properties")
+    store.sources = {"a": "--set", "b": "COSMODROME_B"}
+    store.save({"a": "1"})
+
+    assert store.sources == {"a": str(store.path), "b": "COSMODROME_B"}

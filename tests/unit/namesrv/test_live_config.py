@@ -143,3 +143,15 @@ class TestReload:
 
         assert path.read_text() == "orderMessageEnable=true\n"
         assert not live.current.support_acting_master
+
+
+async def test_where_a_value_stands(config: NamesrvConfig, tmp_path: Path) -> None:
+    store = ConfigStore(tmp_path / "f")
+    store.sources = {"listenPort": "f:3"}
+    live = LiveConfig(config, store)
+    await live.change({"enableTopicList": "false"})
+
+    assert live.source("listenPort") == "f:3"
+    assert live.source("enableTopicList") == str(tmp_path / "f")
+    assert live.source("supportActingMaster") == "default"
+    assert LiveConfig(config, None).source("listenPort") == "default"

@@ -6,7 +6,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cosmodrome.errors import PropertiesError
-from cosmodrome.namesrv.properties import Property, decode, entry, escape_value, last_values, parse, render, updated
+from cosmodrome.namesrv.properties import (
+    Property,
+    decode,
+    entry,
+    escape_value,
+    last_values,
+    parse,
+    render,
+    updated,
+    with_lines,
+)
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 KEYS = TEXTS.filter(bool)
@@ -175,3 +185,16 @@ class TestChanging:
         kept = [each.source for each in javaproperties.parse(f"{text}\n\n") if getattr(each, "key", None) != "a"]
         left = [each.source for each in javaproperties.parse(changed) if getattr(each, "key", None) != "a"]
         assert left == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "sources", "after"),
+    [
+        ("a=1\n# c\nb = 2\n", {3: "#b=2"}, "a=1\n# c\n#b=2\n"),
+        ("a=1\\\n  2\r\nb=2", {1: "a=3", 3: "b=4"}, "a=3\r\nb=4"),
+        ("\ufeffa=1\n", {1: "b=1"}, "\ufeffb=1\n"),
+        ("a=1\n\n", {2: "x", 9: "y"}, "a=1\n\n"),
+    ],
+)
+def test_entries_are_put_in_the_place_of_others(text: str, sources: dict[int, str], after: str) -> None:
+    assert with_lines(text, sources) == after

@@ -1,5 +1,6 @@
 """What the doctor finds, one cause each; the machine's own state is not judged here."""
 
+import itertools
 import json
 import socket
 from collections.abc import Iterable
@@ -61,7 +62,7 @@ class TestMachine:
         assert verdicts(machine.descriptors()) == {"open files": verdict}
 
     def test_a_clock_that_is_set_is_seen(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        jumps = iter([0.0, 100.0])
+        jumps = itertools.count(0.0, 100.0)
         monkeypatch.setattr("time.time", lambda: next(jumps))
 
         assert verdicts(machine.clocks()) == {"clock": WARN}
@@ -227,10 +228,16 @@ def test_a_server_that_runs(tmp_path: Path) -> None:
         by_name = {each["name"]: each["verdict"] for each in told["findings"]}
         assert {by_name[name] for name in ("process", "ready", "NameServers")} == {"ok"}
         assert sum(told["totals"].values()) == len(told["findings"])
-    gone = verdicts(server.name_servers(parse_addresses(one.address)))
-    assert gone == {"NameServer": FAIL}
-    assert verdicts(server.readiness(seen, None)) == {"HTTP": OK}
-    assert verdicts(server.readiness(seen, 1)) == {"HTTP": FAIL}
+
+
+def test_a_server_that_does_not_answer(tmp_path: Path) -> None:
+    with socket.socket() as taken:  # bound, so that nobody else listens there either
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert verdicts(server.name_servers(parse_addresses(address))) == {"NameServer": FAIL}
+        assert verdicts(server.readiness(subject(tmp_path, 0, address), None)) == {"HTTP": OK}
+        assert verdicts(server.readiness(subject(tmp_path, 0, address), 1)) == {"HTTP": FAIL}
+    assert verdicts(server.readiness(subject(tmp_path), None)) == {"HTTP": OK}
 
 
 def test_the_command_ends_with_1_when_something_fails(tmp_path: Path) -> None:

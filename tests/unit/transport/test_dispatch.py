@@ -211,3 +211,26 @@ async def test_what_a_failing_function_held_is_freed_at_once(error: Exception) -
         assert bodies[0]() is None
     finally:
         gc.enable()
+
+
+async def test_a_request_is_in_flight_while_its_answer_is_worked_on() -> None:
+    release = asyncio.Event()
+
+    async def waiting(request: RemotingCommand) -> RemotingCommand:
+        await release.wait()
+        return response_to(request, 0)
+
+    dispatcher = Dispatcher({105: lambda request, _: waiting(request), 106: lambda request, _: response_to(request, 0)})
+    answer = asyncio.ensure_future(answer_of(dispatcher.dispatch(REQUEST, PEER)))
+    await asyncio.sleep(0)
+    assert dispatcher.in_flight_count == 1
+    release.set()
+    await answer
+    assert dispatcher.in_flight_count == 0
+
+    cancelled = asyncio.ensure_future(answer_of(dispatcher.dispatch(REQUEST, PEER)))
+    release.clear()
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    await asyncio.gather(cancelled, return_exceptions=True)
+    assert dispatcher.in_flight_count == 0

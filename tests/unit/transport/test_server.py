@@ -247,8 +247,7 @@ async def test_what_was_read_is_answered_and_the_rest_is_not_read() -> None:
 
 async def test_what_there_is_no_time_for_is_not_begun() -> None:
     async with started() as one, await one.peer() as peer:
-        for _ in range(3):
-            peer.post(SLOW)
+        peer.send(b"".join(wire.encode_request(SLOW, opaque=number) for number in range(3)))
         (connection,) = await eventually(
             lambda: [c for c in one.server._connections.values() if c.work and c._decoder.buffered_bytes], "the work"
         )

@@ -11,9 +11,8 @@ from typing import Final, Literal
 from cosmodrome.client.addresses import Address
 from cosmodrome.client.admin.answers import Partial, checked
 from cosmodrome.client.admin.offsets import milliseconds
-from cosmodrome.client.admin.pulls import TOOLS_GROUP, Pulled, PullStatus, pulled
+from cosmodrome.client.admin.pulls import Pulled, PullStatus, Wanted, pulled
 from cosmodrome.client.admin.reach import RELAYED_S, Reach, Target, read_with
-from cosmodrome.client.consumer.filters import Expression
 from cosmodrome.client.message import MessageQueue, MessageView
 from cosmodrome.errors import BrokersFailedError, NotFoundError, RemotingError, UnreadableAnswerError
 from cosmodrome.protocol.bodies.consumer_running_info import ConsumeMessageDirectlyResult
@@ -30,6 +29,7 @@ from cosmodrome.protocol.messages.record import StoredMessage, decode_records
 LIMIT: Final = 32
 _LAST_MS: Final = 2**63 - 1
 _TAGS: Final = "T"
+_ALL: Final = Wanted()
 _PULL_BATCH: Final = 32
 _NO_MESSAGE: Final = (
     "can not find message",
@@ -220,22 +220,14 @@ class Messages:
             offset = records[-1].queue_offset + 1
         return tuple(MessageView(record, queue) for record in found[:limit])
 
-    async def pull(
-        self,
-        queue: MessageQueue,
-        offset: int,
-        *,
-        limit: int = LIMIT,
-        expression: Expression = None,
-        group: str = TOOLS_GROUP,
-    ) -> Pulled:
+    async def pull(self, queue: MessageQueue, offset: int, wanted: Wanted = _ALL) -> Pulled:
         """Give what one pull of a queue brings: messages that an expression wants, and where to go on.
 
         Raises:
             ValueError: The expression is none.
         """
         address = await self._reach.address_of(queue.broker_name, queue.topic)
-        return await pulled(self._reach, address, queue, offset, (limit, expression, group))
+        return await pulled(self._reach, address, queue, offset, wanted)
 
     async def from_time(self, queue: MessageQueue, moment: datetime, *, limit: int = LIMIT) -> tuple[MessageView, ...]:
         """Give up to so many messages of a queue that were stored at or after a moment.
@@ -275,7 +267,7 @@ class Messages:
 
     async def _pull(self, address: str, queue: MessageQueue, offset: int, count: int) -> list[StoredMessage]:
         """Give messages from an offset on; where the queue has moved, from its new beginning."""
-        found = await pulled(self._reach, address, queue, offset, (count, None, TOOLS_GROUP))
+        found = await pulled(self._reach, address, queue, offset, Wanted(limit=count))
         if found.status is PullStatus.OFFSET_ILLEGAL and found.min_offset > offset:
             return await self._pull(address, queue, found.min_offset, count)
         return [each.stored for each in found.messages]

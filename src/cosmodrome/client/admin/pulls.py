@@ -16,7 +16,12 @@ from cosmodrome.errors import UnreadableAnswerError
 from cosmodrome.protocol.codes import BrokerRequestCode, ResponseCode
 from cosmodrome.protocol.command import RemotingCommand
 from cosmodrome.protocol.ext_fields import decode_ext_fields
-from cosmodrome.protocol.headers.pull import PULL_SUBSCRIPTION, PullMessageRequestHeader, PullMessageResponseHeader
+from cosmodrome.protocol.headers.pull import (
+    PULL_SUBSCRIPTION,
+    PULL_SUSPEND,
+    PullMessageRequestHeader,
+    PullMessageResponseHeader,
+)
 from cosmodrome.protocol.messages.record import decode_records
 
 TOOLS_GROUP: Final = "TOOLS_CONSUMER"
@@ -43,6 +48,23 @@ _STATUSES: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a pull asks for.
+
+    Attributes:
+        limit: So many messages at most; brokers have a limit of their own, 32 by default.
+        expression: Which messages.
+        group: In the name of which group.
+        suspend_s: How long the broker may hold a pull that finds nothing.
+    """
+
+    limit: int = 32
+    expression: Expression = None
+    group: str = TOOLS_GROUP
+    suspend_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pulled:
     """What a pull brought.
 
@@ -60,31 +82,29 @@ class Pulled:
     max_offset: int
 
 
-async def pulled(
-    reach: Reach, address: str, queue: MessageQueue, offset: int, wanted: tuple[int, Expression, str]
-) -> Pulled:
-    """Pull once. `wanted` is how many messages, by which expression, in the name of which group.
+async def pulled(reach: Reach, address: str, queue: MessageQueue, offset: int, wanted: Wanted) -> Pulled:
+    """Pull once.
 
     Raises:
         ValueError: The expression is none.
         RocketMQError: The broker does not answer, or refuses.
     """
-    count, expression, group = wanted
-    data = subscription(queue.topic, expression, time.time_ns() // 1_000_000)
+    data = subscription(queue.topic, wanted.expression, time.time_ns() // 1_000_000)
     header = PullMessageRequestHeader(
-        consumer_group=group,
+        consumer_group=wanted.group,
         topic=queue.topic,
         queue_id=queue.queue_id,
         queue_offset=offset,
-        max_msg_nums=count,
-        sys_flag=PULL_SUBSCRIPTION,
+        max_msg_nums=wanted.limit,
+        sys_flag=PULL_SUBSCRIPTION | (PULL_SUSPEND if wanted.suspend_s else 0),
         commit_offset=0,
-        suspend_timeout_millis=0,
+        suspend_timeout_millis=int(wanted.suspend_s * 1000),
         sub_version=0,
         subscription=data.sub_string,
         expression_type=data.expression_type,
     )
-    answer = await reach.requests.ask_any(address, BrokerRequestCode.PULL_MESSAGE, header)
+    limit_s = reach.config.request_timeout_s + wanted.suspend_s
+    answer = await reach.requests.ask_any(address, BrokerRequestCode.PULL_MESSAGE, header, timeout_s=limit_s)
     if answer.code not in _STATUSES:
         reach.accept(address, answer)
     told = decode_ext_fields(PullMessageResponseHeader, answer.ext_fields)

@@ -7,8 +7,9 @@ Must not know: what a broker makes of an expression; when it is sent.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from cosmodrome.protocol.messages.record import StoredMessage
 from cosmodrome.protocol.subscription import SubscriptionData, subscription_to_sql, subscription_to_tags
@@ -17,8 +18,7 @@ _SEPARATOR: Final = "||"
 _NEVER_IN_A_TAG: Final = re.compile(r"[\s|,'\"<>()]|==?(?=\s|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class Sql:
+class Sql(msgspec.Struct, frozen=True):
     """An SQL92 expression over the properties of messages; brokers must have `enablePropertyFilter=true`."""
 
     text: str

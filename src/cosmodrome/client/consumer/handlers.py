@@ -12,8 +12,9 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
+
+import msgspec
 
 from cosmodrome.client.consumer.backoff import checked_delay_level
 from cosmodrome.client.consumer.deliveries import Deliveries, Source
@@ -27,8 +28,7 @@ WAITING_MESSAGES: Final = 256
 """Messages that are with threads, or wait for one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Later:
+class Later(msgspec.Struct, frozen=True):
     """What a handler returns to have a message come again.
 
     `delay_level` is 1 to 18, None for the level that fits the number of failures, or -1 for the dead letters. In

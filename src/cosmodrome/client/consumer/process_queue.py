@@ -4,11 +4,11 @@ Owns: the messages that are held of one queue, its lowest unfinished offset, the
 Must not know: who handles messages; how they are pulled; time.
 """
 
-import dataclasses
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
+
+import msgspec
 
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
@@ -29,8 +29,7 @@ class Held(Protocol):
 HeldT = TypeVar("HeldT", bound=Held)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HoldingLimits:
+class HoldingLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How much is held at most before pulling pauses.
 
     Attributes:
@@ -62,7 +61,7 @@ class HoldingLimits:
 
     def without_span(self) -> "HoldingLimits":
         """Give the same limits for messages in order, of which one waits for the other anyway."""
-        return dataclasses.replace(self, span=None)
+        return msgspec.structs.replace(self, span=None)
 
 
 class Total:

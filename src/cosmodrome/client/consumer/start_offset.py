@@ -5,9 +5,10 @@ Must not know: how a broker is asked; where offsets are stored.
 """
 
 import datetime as dt
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+import msgspec
 
 RETRY_TOPIC_PREFIX: Final = "%RETRY%"
 NOT_STORED: Final = -1
@@ -22,8 +23,7 @@ class StartPoint(Enum):
     BY_TIME = "CONSUME_FROM_TIMESTAMP"
 
 
-@dataclass(frozen=True, slots=True)
-class StartRule:
+class StartRule(msgspec.Struct, frozen=True):
     """A start point; `time_ms` (since the epoch) goes with BY_TIME alone."""
 
     point: StartPoint

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from cosmodrome.http.api import NO_STORE, Admit, Api
+from cosmodrome.http.api import NO_STORE, Admit, Api, ApiRoute
 from cosmodrome.http.checks import Check
 from cosmodrome.http.guard import Guard, settings
 from cosmodrome.http.operations import Operation
@@ -59,7 +59,7 @@ def application(view: View) -> Starlette:
         *probe_routes(probed),
         Route("/", first_page),
         Route("/api/v1/openapi.json", openapi),
-        Route("/api/v1/{rest:path}", api.answer, methods=_METHODS),
+        ApiRoute("/api/v1/", api.answer, _METHODS),
     ]
     made = Starlette(routes=routes, exception_handlers=HANDLERS)
     made.router.redirect_slashes = False

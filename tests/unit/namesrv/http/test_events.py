@@ -1,6 +1,7 @@
 """What happened, over HTTP: as a stream, and as a history."""
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import httpx
+import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 from tests.support import wire
@@ -117,6 +119,7 @@ async def test_a_stream_ends_with_the_drain(tmp_path: Path) -> None:
     assert rest == ["server.draining"]
 
 
+LAST_S: Final = 0.05
 NONSENSE: Final = {
     "/api/v1/events?after=x": "bad_number",
     "/api/v1/history?cursor=-1": "bad_number",
@@ -278,3 +281,25 @@ async def test_there_is_room_for_so_many_streams_and_each_that_ends_makes_room()
         for end in ends:
             end()
         await eventually(lambda: history.reader_count == 0, "the end of the stream to be seen")
+
+
+async def test_a_stop_waits_for_no_reader_that_does_not_read_and_is_no_fault(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cosmodrome.http.http_server.LAST_TAKING_S", LAST_S)
+    history = EventHistory(1)
+    async with bare(history) as scene:
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(sock, scene.address)
+        await asyncio.get_running_loop().sock_sendall(
+            sock, b"GET /api/v1/events?after=0 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        )
+        await eventually(lambda: history.reader_count, "the stream")
+        for number in range(10_000):
+            history.add(RouteMissed(topic=f"T{number}".ljust(900, "."), peer=None), 0.0)
+    sock.close()
+
+    assert history.reader_count == 0
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
