@@ -49,6 +49,13 @@ LATER: Final = {
     "stop": Later("cosmodrome.cli.life", "life:stop", "Stop a server that runs, in good order, and wait for its end."),
     "doctor": Later("cosmodrome.cli.doctor", "doctor", "Look what is wrong with a server and its machine."),
     "watch": Later("cosmodrome.cli.watch", "watch", "Show what happens in a NameServer, as it happens."),
+    "history": Later(
+        "cosmodrome.cli.looking", "looking:history", "Show what happened to a topic, a broker, or at all."
+    ),
+    "misses": Later(
+        "cosmodrome.cli.looking", "looking:misses", "Show topics that were asked for in vain, and by whom."
+    ),
+    "clients": Later("cosmodrome.cli.looking", "looking:clients", "Show languages and versions of who is connected."),
     "audit": Later("cosmodrome.cli.audit", "audit", "Show who changed what in a NameServer, and undo it."),
     "completion": Later("cosmodrome.cli.completion", "completion", "Print what completes words in a shell."),
 }
