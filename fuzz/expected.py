@@ -4,7 +4,7 @@ Owns: the requests in a stream of bytes, read whole and alone, and how answers b
 Must not know: how the bytes were split; what else went on.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tests.support import wire
 
@@ -12,6 +12,10 @@ from cosmodrome.errors import GreetingRefusedError, ProtocolError
 from cosmodrome.protocol.command import RemotingCommand, decode_command
 from cosmodrome.protocol.frame import FrameDecoder
 from cosmodrome.transport.entrance import Entrance, EntrancePolicy
+from cosmodrome.transport.port_pages import PortPages
+
+_PAGES: Final = PortPages(unready=lambda: "", dashboard=lambda: "")
+"""As a server without an HTTP listener has them."""
 
 
 class Expected(NamedTuple):
@@ -29,7 +33,7 @@ def expected(sent: bytes) -> Expected:
     oneways: list[RemotingCommand] = []
     try:
         decoder = FrameDecoder()
-        decoder.feed(Entrance(EntrancePolicy()).receive(sent).plain)
+        decoder.feed(Entrance(EntrancePolicy(pages=_PAGES)).receive(sent).plain)
         for frame in iter(decoder.next_frame, None):
             command = decode_command(frame)
             if not command.is_response:

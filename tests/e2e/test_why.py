@@ -49,3 +49,13 @@ def test_bad_words(tmp_path: Path) -> None:
     assert tool.cosmodrome("why", "T", "--broker", "b").code == 2
     assert tool.cosmodrome("why", "T", "--http", "127.0.0.1:1").code == 69
     assert tool.cosmodrome("why", "T", "-n", "127.0.0.1:1").code == 69
+
+
+def test_other_servers_of_the_list_are_asked_too(where: tuple[str, ...], tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "other", config={"http": "off"}) as other, Peer(other.address) as peer:
+        peer.registered(Broker(name="broker-b", cluster="C", id=0), topics_named("stock", "else"))
+        both = ("-n", f"{where[1]},{other.address},127.0.0.1:1", *where[2:])
+        for words in (("stock",), ("--broker", "broker-b")):
+            done = Tool(tmp_path).cosmodrome("why", *words, *both)
+            assert f"  x other NameServers have it: {other.address}" in done.out.splitlines()
+            assert "127.0.0.1:1 could not be asked" in done.out

@@ -6,7 +6,7 @@ Must not know: what follows from the facts (cosmodrome.why); the HTTP API, which
 
 import asyncio
 import time
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -25,17 +25,56 @@ from cosmodrome.why.near_names import near_names
 from cosmodrome.why.topic_rules import diagnose_topic
 
 EXIT_ILL: Final = 1
+_SEVERAL: Final = 2
+FactsT = TypeVar("FactsT", TopicFacts, BrokerFacts)
 
 
-async def why(servers: NameServers, output: Output, topic: str | None, broker: str | None) -> int:
-    """Explain a topic or a broker: the first server that answers is the one it is about, the others are its peers."""
+async def why(
+    servers: NameServers,
+    output: Output,
+    topic: str | None,
+    broker: str | None,
+    known: TopicFacts | BrokerFacts | None = None,
+) -> int:
+    """Explain a topic or a broker: the first server that answers is the one it is about, the others are its peers.
+
+    `known` is what the first of them says of itself over HTTP, if it does.
+    """
     if topic is not None:
-        routes = await servers.each(lambda server: _route(server, topic))
-        diagnosis = diagnose_topic(await _topic_facts(servers, topic, routes))
+        diagnosis = diagnose_topic(await _of_topic(servers, topic, known))
     else:
-        clusters = await servers.each(lambda server: server.cluster_info())
-        diagnosis = diagnose_broker(_broker_facts(broker or "", clusters))
+        diagnosis = diagnose_broker(await _of_broker(servers, broker or "", known))
     return printed(output, diagnosis)
+
+
+async def _of_topic(servers: NameServers, topic: str, known: TopicFacts | BrokerFacts | None) -> TopicFacts:
+    if not isinstance(known, TopicFacts):
+        return await _topic_facts(servers, topic, await servers.each(lambda server: _route(server, topic)))
+    if len(servers.addresses) < _SEVERAL:
+        return known
+    _, *others = await servers.each(lambda server: _route(server, topic))
+    return _with_peers(known, [_peer(each.address, each.error, knows=each.value is not None) for each in others])
+
+
+async def _of_broker(servers: NameServers, broker: str, known: TopicFacts | BrokerFacts | None) -> BrokerFacts:
+    if not isinstance(known, BrokerFacts):
+        return _broker_facts(broker, await servers.each(lambda server: server.cluster_info()))
+    if len(servers.addresses) < _SEVERAL:
+        return known
+    _, *others = await servers.each(lambda server: server.cluster_info())
+    return _with_peers(
+        known,
+        [
+            _peer(each.address, each.error, knows=each.value is not None and broker in each.value.broker_addr_table)
+            for each in others
+        ],
+    )
+
+
+def _with_peers(facts: FactsT, peers: list[Peer]) -> FactsT:
+    """Add what other servers say to what the server knows of its peers."""
+    named = {each.address: each for each in facts.peers} | {each.address: each for each in peers}
+    return msgspec.structs.replace(facts, peers=tuple(named.values()))
 
 
 def printed(output: Output, diagnosis: Diagnosis) -> int:

@@ -221,6 +221,11 @@ def replay(*, file: str, namesrv_addr: str | None, form: str, **chosen: Any) -> 
     if redacted:
         output.note(f"{redacted} requests are left out: what they said was taken out of the recording")
     server = _server(namesrv_addr)
+    changing = sum(each.command.code not in READS for each in requests)
+    if changing:
+        output.note(
+            f"{changing} of {len(requests)} requests may change something at {server}; --reads-only leaves them out"
+        )
     player = Player(server.host, server.port, timeout_s=chosen["timeout_s"], is_timed=chosen["timed"])
     try:
         return asyncio.run(_play(player, requests, output))

@@ -5,23 +5,21 @@ Must not know: what follows from the facts.
 """
 
 import os
-import sys
 import urllib.parse
 from typing import Any, Final
 
 import click
 import msgspec
 
-from cosmodrome.admin.output import Output, OutputForm
 from cosmodrome.cli.admin.declaration import Declared
 from cosmodrome.cli.admin.grammar import CONTEXT, Common, common_options
 from cosmodrome.cli.admin.running import run_declared
 from cosmodrome.cli.http_target import api_of
 from cosmodrome.client.addresses import chosen_addresses
 from cosmodrome.errors import OperatorError
-from cosmodrome.why.diagnosis import Diagnosis
+from cosmodrome.why.facts import BrokerFacts, TopicFacts
 
-_OVER_THE_WIRE: Final = Declared(name="why", text="Explain a missing route.", runs="why:why")
+_WHY: Final = Declared(name="why", text="Explain a missing route.", runs="why:why")
 _GUESS_S: Final = 1.0
 
 
@@ -34,35 +32,29 @@ def _why(*, topic: str | None, broker: str | None, http: str | None, **flags: An
     if (topic is None) == (broker is None):
         raise click.UsageError("name a TOPIC, or a broker with --broker.", click.get_current_context(silent=True))
     common = Common(**{field: flags.pop(field) for field in Common.__dataclass_fields__})
-    found = _over_http(topic, broker, http, common)
-    if found is None:
-        return run_declared(_OVER_THE_WIRE, common, {"topic": topic, "broker": broker})
-    from cosmodrome.admin.why import printed  # noqa: PLC0415  # other commands do not need it
-
-    output = Output(OutputForm(common.form.lower()), sys.stdout, sys.stderr, common.verbosity())
-    try:
-        return printed(output, found)
-    finally:
-        output.flush()
+    known = _over_http(topic, broker, http, common)
+    return run_declared(_WHY, common, {"topic": topic, "broker": broker, "known": known})
 
 
-def _over_http(topic: str | None, broker: str | None, http: str | None, common: Common) -> Diagnosis | None:
-    """Ask the JSON API; None when nobody named it and it is not where it usually is."""
+def _over_http(
+    topic: str | None, broker: str | None, http: str | None, common: Common
+) -> TopicFacts | BrokerFacts | None:
+    """Ask the JSON API for facts; None when nobody named it and it is not where it usually is."""
     kind, name = ("topics", topic) if topic is not None else ("brokers", broker)
     path = f"/api/v1/{kind}/{urllib.parse.quote(name or '', safe='')}/why"
+    form: type[TopicFacts | BrokerFacts] = TopicFacts if topic is not None else BrokerFacts
     if http is not None:
-        return _diagnosis(api_of(http, None, common.timeout_s).get(path))
+        return _facts(api_of(http, None, common.timeout_s).get(path), form)
     first = str(chosen_addresses(common.namesrv_addr, os.environ)[0])
     try:
-        return _diagnosis(api_of(None, first, min(common.timeout_s, _GUESS_S)).get(path))
+        return _facts(api_of(None, first, min(common.timeout_s, _GUESS_S)).get(path), form)
     except (OperatorError, msgspec.ValidationError):
         return None
 
 
-def _diagnosis(answer: Any) -> Diagnosis:
-    return msgspec.convert(
-        {**answer, "is_well": answer["well"]} if isinstance(answer, dict) and "well" in answer else answer, Diagnosis
-    )
+def _facts(answer: Any, form: type[TopicFacts | BrokerFacts]) -> TopicFacts | BrokerFacts:
+    facts = answer.get("facts") if isinstance(answer, dict) else None
+    return msgspec.convert(facts, form, strict=False, str_keys=True)
 
 
 why: Final = click.Command(

@@ -48,8 +48,8 @@ class Recorded(NamedTuple):
     is_redacted: bool = False
 
 
-class _Line(msgspec.Struct, omit_defaults=True):
-    """The members that count. `from` is of recordings in which the other side asks too."""
+class _Line(msgspec.Struct):
+    """The members that count, as they are read. `from` is of recordings in which the other side asks too."""
 
     t_ms: float = 0.0
     conn: int = 1
@@ -66,16 +66,13 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 def line_of(recorded: Recorded) -> bytes:
     """Write a line, without its end."""
-    data = base64.b64encode(recorded.data).decode()
-    line = _Line(
-        t_ms=round(recorded.t_ms, 1),
-        conn=recorded.connection,
-        dir=recorded.direction,
-        frame_b64=data if recorded.is_frame else None,
-        raw_b64=None if recorded.is_frame else data,
-        redacted=recorded.is_redacted,
-    )
-    return _ENCODER.encode(line)
+    line: dict[str, object] = {
+        "t_ms": round(recorded.t_ms, 1),
+        "conn": recorded.connection,
+        "dir": recorded.direction,
+        "frame_b64" if recorded.is_frame else "raw_b64": base64.b64encode(recorded.data).decode(),
+    }
+    return _ENCODER.encode(line | ({"redacted": True} if recorded.is_redacted else {}))
 
 
 def read_line(line: bytes) -> Recorded:

@@ -7,7 +7,7 @@ Must not know: who asks, where facts come from.
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from cosmodrome.why.causes import ENDS, JUST_S, MASTER_ID, Cause, evidence_of, latest
+from cosmodrome.why.causes import AUDIT_OF_WIPES, ENDS, JUST_S, MASTER_ID, Cause, evidence_of, latest
 from cosmodrome.why.diagnosis import Diagnosis, Evidence
 from cosmodrome.why.facts import BrokerFacts, Past
 from cosmodrome.why.words import counted, moment, odd_address, some, span
@@ -232,7 +232,10 @@ def _wiped(facts: BrokerFacts) -> Cause | None:
         f"its write permission was wiped{by} at {moment(last.time_s, facts.server.now_s)}",
         "producers leave it out on purpose: somebody prepares maintenance.",
         "give it back when the maintenance is over:",
-        (f"cosmodrome admin addWritePerm -n {facts.server.address} -b {facts.broker}",),
+        (
+            *([AUDIT_OF_WIPES.format(facts.server.address)] if facts.server.is_ours else []),
+            f"cosmodrome admin addWritePerm -n {facts.server.address} -b {facts.broker}",
+        ),
     )
 
 

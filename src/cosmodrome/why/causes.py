@@ -14,6 +14,8 @@ READ: Final = 4
 WRITE: Final = 2
 MASTER_ID: Final = 0
 DEFAULT_TOPIC: Final = "TBW102"
+AUDIT_OF_WIPES: Final = "cosmodrome audit -n {} --request WIPE_WRITE_PERM_OF_BROKER"
+"""What names the change, which `cosmodrome audit --undo ID` takes back exactly."""
 JUST_S: Final = 60.0
 """Brokers register every 10 to 30 s: as long after a start, some may be missing."""
 ENDS: Final = (Past.EXPIRED, Past.CLOSED, Past.UNREGISTERED, Past.SUPERSEDED)

@@ -92,6 +92,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
         is_history_whole: Whether all that happened since the start is known.
         known_since_s: From when on it is known.
         brokers: How many brokers are registered.
+        came: Names of brokers that are known to have been registered, the latest first.
         is_braking: Whether registrations are answered that there is too much to do.
     """
 
@@ -104,6 +105,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     is_history_whole: bool = False
     known_since_s: float | None = None
     brokers: int = 0
+    came: tuple[str, ...] = ()
     is_braking: bool = False
 
 

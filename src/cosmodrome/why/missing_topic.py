@@ -34,8 +34,9 @@ def draining(facts: TopicFacts) -> Cause | None:
     return Cause(
         "draining",
         "this server is being taken out of use and sends clients away",
-        "the server is stopping on purpose.",
-        "use the other NameServers, or start it again.",
+        "somebody takes the server out of use (`cosmodrome drain`), or it is stopping.",
+        "use the other NameServers, or put it back:",
+        (f"cosmodrome drain --undo -n {facts.server.address}",),
     )
 
 
@@ -124,6 +125,16 @@ def _overloaded(facts: TopicFacts) -> Cause | None:
 def _no_brokers(facts: TopicFacts) -> Cause | None:
     if facts.server.brokers:
         return None
+    if facts.server.came:
+        return Cause(
+            "all_brokers_gone",
+            f"no broker is registered here any more; {some(facts.server.came)} was"
+            if len(facts.server.came) == 1
+            else f"no broker is registered here any more; {some(facts.server.came)} were",
+            "all brokers are gone.",
+            "see why, and start them again:",
+            tuple(f"cosmodrome why --broker {name} -n {facts.server.address}" for name in facts.server.came[:2]),
+        )
     up_s = _up_s(facts)
     if up_s is not None and up_s < JUST_S:
         return Cause(

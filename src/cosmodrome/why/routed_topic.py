@@ -7,7 +7,7 @@ Must not know: who asks, where facts come from.
 from collections.abc import Callable
 from typing import Final
 
-from cosmodrome.why.causes import MASTER_ID, READ, WRITE, Cause, create_command
+from cosmodrome.why.causes import AUDIT_OF_WIPES, MASTER_ID, READ, WRITE, Cause, create_command
 from cosmodrome.why.facts import Happening, Past, Queues, TopicFacts
 from cosmodrome.why.missing_topic import draining, not_ready
 from cosmodrome.why.words import moment, odd_address, some
@@ -40,7 +40,10 @@ def _wiped(facts: TopicFacts) -> Cause | None:
         if is_all
         else "a part of its queues takes no messages.",
         "give it back when the maintenance is over:",
-        tuple(f"cosmodrome admin addWritePerm -n {facts.server.address} -b {each.broker}" for each in wiped[:2]),
+        (
+            *([AUDIT_OF_WIPES.format(facts.server.address)] if facts.server.is_ours else []),
+            *(f"cosmodrome admin addWritePerm -n {facts.server.address} -b {each.broker}" for each in wiped[:2]),
+        ),
     )
 
 

@@ -71,6 +71,6 @@ def _hints_of_missing(facts: TopicFacts) -> Iterator[Evidence]:
         since = span(facts.server.now_s - facts.missed.first_s)
         text = f"asked for {facts.missed.count} times in the last {since} by {some(facts.missed.askers)}"
         yield Evidence("missed", "warning", text)
-    if facts.default_topic == ():
+    if facts.default_topic == () and facts.server.brokers:
         text = f"auto-creation: {DEFAULT_TOPIC} is not registered, so brokers run with autoCreateTopicEnable=false"
         yield Evidence("no_auto_creation", "note", text)

@@ -70,6 +70,7 @@ TOPICS: dict[str, dict[str, Any]] = {
     "elsewhere": {"peers": PEER_HAS_IT},
     "overloaded": {"server": server(is_braking=True)},
     "no_brokers": {"server": server(brokers=0)},
+    "all_brokers_gone": {"server": server(brokers=0, came=("broker-a", "broker-b"))},
     "just_started": {"server": server(up_since_s=NOW - 5)},
     "retry_topic": {"topic": "%RETRY%billing"},
     "dead_letter_topic": {"topic": "%DLQ%billing"},
@@ -158,7 +159,10 @@ def test_one_wiped_broker_of_two_is_a_part_of_the_queues() -> None:
     found = topic(queues=(queues(perm=4), queues("broker-b")), past=WIPED)
     assert (found.situation, "a part of its queues" in found.verdict) == ("perm_wiped", True)
     assert "by 10.9.9.9" in found.evidence[0].text
-    assert found.commands == ("cosmodrome admin addWritePerm -n 10.0.0.1:9876 -b broker-a",)
+    assert found.commands == (
+        "cosmodrome audit -n 10.0.0.1:9876 --request WIPE_WRITE_PERM_OF_BROKER",
+        "cosmodrome admin addWritePerm -n 10.0.0.1:9876 -b broker-a",
+    )
 
 
 def test_a_topic_that_came_back_is_not_called_deleted() -> None:
@@ -203,3 +207,7 @@ def test_a_loopback_server_does_not_complain_of_loopback_brokers() -> None:
 def test_the_documentation_names_every_situation() -> None:
     text = (Path(__file__).resolve().parents[3] / "docs" / "why.md").read_text(encoding="utf-8")
     assert [each for each in (*TOPICS, *BROKERS) if f"`{each}`" not in text] == []
+
+
+def test_without_brokers_nothing_is_said_of_their_settings() -> None:
+    assert [each.situation for each in topic(server=server(brokers=0)).evidence] == ["no_brokers"]

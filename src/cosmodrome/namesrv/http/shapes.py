@@ -4,6 +4,8 @@ Owns: the names of members (snake_case); times are RFC 3339 in UTC.
 Must not know: where the values come from.
 """
 
+from typing import Any
+
 import msgspec
 
 
@@ -281,9 +283,10 @@ class WritePermissionSet(_Shape, frozen=True, kw_only=True):
 
 
 class Done(_Shape, frozen=True, kw_only=True):
-    """What is done; it is done, too, where there was nothing to do."""
+    """What is done; it is done, too, where there was nothing to do: then `changed` is false, and nothing was removed."""
 
     done: bool
+    changed: bool
 
 
 class Nothing(_Taken, frozen=True, kw_only=True):
@@ -291,10 +294,11 @@ class Nothing(_Taken, frozen=True, kw_only=True):
 
 
 class Reloaded(_Shape, frozen=True, kw_only=True):
-    """Keys that changed now, and those that wait for the next start."""
+    """Keys that changed now, and those that wait for the next start; by key, the flag or variable that wins over the file."""
 
     applied: list[str]
     needs_restart: list[str]
+    overridden: dict[str, str]
 
 
 class Draining(_Taken, frozen=True, kw_only=True):
@@ -331,10 +335,11 @@ class Diagnosis(_Shape, frozen=True, kw_only=True):
 
     subject: str
     server: str
-    well: bool
+    is_well: bool
     headline: str
     situation: str
     verdict: str
     advice: str
     commands: list[str]
     evidence: list[Evidence]
+    facts: dict[str, Any]

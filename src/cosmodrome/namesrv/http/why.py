@@ -9,8 +9,11 @@ import time
 from collections.abc import Callable, Generator
 from typing import Any, Final, TypeVar
 
+import msgspec
+
 from cosmodrome.errors import MalformedBodyError, RemotingError
 from cosmodrome.http.operations import Asked, get
+from cosmodrome.namesrv.events import BrokerRegistered
 from cosmodrome.namesrv.http import shapes
 from cosmodrome.namesrv.kv_config import ORDER_TOPIC_CONFIG
 from cosmodrome.namesrv.past import broker_past, topic_past
@@ -27,6 +30,7 @@ from cosmodrome.why.topic_rules import diagnose_topic
 
 TIMEOUT_S: Final = 2.0
 _MOST_PEERS: Final = 32
+_MOST_NAMES: Final = 50
 ResultT = TypeVar("ResultT")
 
 
@@ -42,12 +46,14 @@ class Why:
 
         The other NameServers of the configuration (peerServers) are asked too.
         """
-        return _shown(diagnose_topic(await self._topic_facts(asked.names["topic"], _server_of(self._view, asked))))
+        facts = await self._topic_facts(asked.names["topic"], _server_of(self._view, asked))
+        return _shown(diagnose_topic(facts), facts)
 
     @get("/api/v1/brokers/{name}/why", answers=shapes.Diagnosis, like=RequestCode.GET_BROKER_CLUSTER_INFO)
     async def why_broker(self, asked: Asked) -> object:
         """Why a broker is not registered, or what is wrong with one that is: evidence, the likeliest cause, what to do."""
-        return _shown(diagnose_broker(await self._broker_facts(asked.names["name"], _server_of(self._view, asked))))
+        facts = await self._broker_facts(asked.names["name"], _server_of(self._view, asked))
+        return _shown(diagnose_broker(facts), facts)
 
     async def _topic_facts(self, topic: str, server: Server) -> TopicFacts:
         view = self._view
@@ -150,8 +156,15 @@ def _server_of(view: View, asked: Asked) -> Server:
         is_history_whole=history.is_whole and not any(record.names_left_out for record in history),
         known_since_s=None if oldest is None else oldest.time_s,
         brokers=sum(1 for _ in view.tables.read.live_members()),
+        came=_came(view),
         is_braking=view.brakes.registrations.is_engaged,
     )
+
+
+def _came(view: View) -> tuple[str, ...]:
+    """Give the names of the last brokers that registered, the latest first."""
+    names = [record.event.broker for record in view.history if isinstance(record.event, BrokerRegistered)]
+    return tuple(dict.fromkeys(reversed(names)))[:_MOST_NAMES]
 
 
 def _address(bound: str, asked: Asked) -> str:
@@ -178,11 +191,12 @@ async def _in_turns(work: Generator[Any, None, ResultT]) -> ResultT:
         await asyncio.sleep(0)
 
 
-def _shown(diagnosis: Diagnosis) -> shapes.Diagnosis:
+def _shown(diagnosis: Diagnosis, facts: TopicFacts | BrokerFacts) -> shapes.Diagnosis:
     return shapes.Diagnosis(
         subject=diagnosis.subject,
         server=diagnosis.server,
-        well=diagnosis.is_well,
+        is_well=diagnosis.is_well,
+        facts=msgspec.to_builtins(facts, str_keys=True),
         headline=diagnosis.headline,
         situation=diagnosis.situation,
         verdict=diagnosis.verdict,

@@ -25,11 +25,13 @@ async def why(seen: Plane, what: str) -> dict[str, Any]:
 async def test_a_topic_whose_broker_left(tmp_path: Path) -> None:
     async with plane(tmp_path) as seen:
         peer = await register(seen, ["orders"])
-        assert (await why(seen, "topics/orders"))["well"]
+        assert (await why(seen, "topics/orders"))["is_well"]
         assert (await peer.request(104, wire.registration_ext(A))).code == 0
         found = await why(seen, "topics/orders")
-        assert (found["situation"], found["well"]) == ("brokers_unregistered", False)
+        assert (found["situation"], found["is_well"]) == ("brokers_unregistered", False)
         assert found["commands"] == [f"cosmodrome why --broker broker-a -n {seen.run.server.address}"]
+        assert found["facts"]["server"]["came"] == ["broker-a"]
+        assert (await why(seen, "topics/never"))["situation"] == "all_brokers_gone"
         assert (await why(seen, "brokers/broker-a"))["situation"] == "gone_unregistered"
 
 
@@ -53,7 +55,7 @@ async def test_who_wiped_the_write_permission(tmp_path: Path) -> None:
             assert found["situation"] == "perm_wiped"
             assert "by 127.0.0.1" in found["evidence"][0]["text"]
         assert (await peer.request(327, {"brokerName": "broker-a"})).code == 0
-        assert (await why(seen, "topics/orders"))["well"]
+        assert (await why(seen, "topics/orders"))["is_well"]
 
 
 async def test_a_broker_whose_connection_is_gone(tmp_path: Path) -> None:
@@ -62,7 +64,7 @@ async def test_a_broker_whose_connection_is_gone(tmp_path: Path) -> None:
         await peer.close()
         async with contextlib.AsyncExitStack():
             found = await why(seen, "topics/orders")
-            while found["well"]:
+            while found["is_well"]:
                 found = await why(seen, "topics/orders")
         assert found["situation"] == "brokers_closed"
         assert (await why(seen, "brokers/broker-a"))["situation"] == "gone_closed"
