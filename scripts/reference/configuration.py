@@ -31,12 +31,13 @@ Every key of the Java NameServer is accepted under its own name. Those of the br
 | come from Java | `cosmodrome config import namesrv.properties -O new.properties` says of each key whether it counts here, counts otherwise or does not count, and why; the new file has the effect that the old one had in Java, which takes `yes` and `true` with a blank behind it for false, and keeps its default where it cannot read a number |
 | know a key | `cosmodrome config explain KEY`: value, where it comes from, default, type, when a change counts, what Java does; of a misspelt key the one that was probably meant |
 | see what is in force | `cosmodrome config show` as a start here and now would have it (`-c FILE`, `--set KEY=VALUE`, `--broker`); `--http HOST:PORT` of a server that runs, with the source of each; `-n ADDR` by request 319, `-b HOST:PORT` of a broker by 26, which Java's answer too |
-| look for mistakes | `cosmodrome config check FILE...`: all of them, with their lines; 1 if a server would not start with one of the files. `cosmodrome lint broker.conf...`: what is allowed and does harm, for Apache's brokers as well: see [below](#lint) |
+| look for mistakes | `cosmodrome config check FILE...`: all of them, with their lines; 1 if a server would not start with one of the files. Whose a file is, its keys tell, then its first line if `config init` wrote it, then its name (`broker`, `namesrv`, `.conf`); where nothing does it is checked as a NameServer's, and the verdict says that it fits both: `--kind broker` is for the other. `cosmodrome lint broker.conf...`: what is allowed and does harm, for Apache's brokers as well: see [below](#lint) |
 | change it | `cosmodrome config set KEY VALUE -n A:9876,B:9876` while servers run: each says when the change counts, 1 if some did not obey. `-b HOST:PORT` of a broker (25). `config set KEY VALUE --file FILE`: only that line, atomically, the file as it was stays as `.bak`; a value that cannot be is not written |
 | have a file read again | nothing: a file that was changed is read once it has been the same for `configWatchSeconds` (5; 0 switches that off). Or SIGHUP, `cosmodrome reload`, `POST /api/v1/reload` |
 
 All of them take `-o json`. A file is read again as a whole or not at all: what can change while the server runs does at once, what cannot is
-named and counts at the next start, and with one bad line nothing changes (`config.reload_failed`, with every bad line). What a request changed
+named and counts at the next start, and with one bad line nothing changes (`config.reload_failed`, with every bad line). A line without effect, because a flag or a variable
+wins over it, is named, too (`overridden`). What a request changed
 and the server wrote itself is not read again; a file that is gone changes nothing before SIGHUP. Certificates, keys and trust anchors are looked
 at by themselves, and new connections use them as soon as they are a complete set; so are accounts. Brokers do the same with their broker.conf.
 
@@ -70,7 +71,7 @@ broker.conf:9: warning namesrvAddr uses ',' between addresses; RocketMQ expects 
 ```
 
 It knows the keys of Apache's brokers 4.9.7, 5.1.4 and 5.5.0 and of ours, and looks at one file or at all files of an estate together. It ends with 1
-when there is an error. `-o json` has file, line, severity, rule, key, text and what to do of each finding.
+when there is an error. A note that all of several files have is one line, `all 3 files: note ...`. `-o json` has file, line, severity, rule, key, text and what to do of each finding.
 
 | rule | an error | a warning or note |
 |---|---|---|

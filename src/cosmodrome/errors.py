@@ -291,11 +291,12 @@ class MessageError(ClientError, ValueError):
 
 
 class NoRouteError(ClientError):
-    """No NameServer knows a queue for the topic."""
+    """No NameServer knows a queue for the topic. `is_for_writing`: one that messages may be sent to was looked for."""
 
-    def __init__(self, topic: str, text: str) -> None:
+    def __init__(self, topic: str, text: str, *, is_for_writing: bool = False) -> None:
         super().__init__(f"No route info of this topic: {topic}: {text}")
         self.topic = topic
+        self.is_for_writing = is_for_writing
 
 
 class SendError(ClientError):

@@ -79,6 +79,35 @@ def test_what_was_answered_is_there_after_a_kill(tmp_path: Path) -> None:
         assert count_of(address) == answered == 50 * KILLS
 
 
+def test_its_lines_have_names_of_events(tmp_path: Path) -> None:
+    """Those of the start say where the store is, and which address is listened on, and which is announced."""
+    for how in ("is new", "was opened after a clean stop"):
+        words = ["--set", "bindAddress=0.0.0.0", "--set", "brokerIP1=127.0.0.1", "--set", "listenPort=0"]
+        with broker(tmp_path, *words) as (process, address):
+            process.send_signal(signal.SIGUSR1)
+            process.send_signal(signal.SIGHUP)
+            lines = []
+            assert process.stderr is not None
+            for line in process.stderr:
+                lines.append(json.loads(line))
+                if lines[-1]["event"] == "config.reloaded" and "overridden" in lines[-1]["message"]:
+                    break
+            process.send_signal(signal.SIGTERM)
+            lines += map(json.loads, process.stderr)
+            assert process.wait(WITHIN_S) == 0
+        messages = {line["event"]: line["message"] for line in lines}
+        assert messages.keys() >= {
+            "store.opened", "broker.started", "server.exposed", "signal.ignored", "config.reading", "config.reloaded",
+            "broker.stopping", "broker.stopped",
+        }  # fmt: skip
+        assert not messages.keys() & {"life", "running", "signals", "serve", "master", "recovery"}
+        port = address.rpartition(":")[2]
+        expected = f"broker broker-e2e listens on 0.0.0.0:{port}, and is announced as 127.0.0.1:{port}"
+        assert messages["broker.started"] == expected
+        assert messages["config.reloaded"].endswith("overridden: bindAddress by --set")
+        assert messages["store.opened"].startswith(f"the store {tmp_path / 'store'} {how}")
+
+
 @pytest.mark.parametrize("setting", ["flushDiskType=MAYBE", "duplicationEnable=true", "brokerRole=SLAVE", "brokerId=1"])
 def test_what_it_cannot_do_is_refused(tmp_path: Path, setting: str) -> None:
     done = subprocess.run(

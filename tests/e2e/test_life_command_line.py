@@ -60,7 +60,17 @@ def test_a_reload_says_what_came_of_it(server: ServerProcess) -> None:
             0, "applied: scanNotActiveBrokerInterval\nat the next start: clusterTest\n", "",
         )  # fmt: skip
         again = told(server, "reload", *way, "-o", "json")
-        assert json.loads(again.stdout) == {"applied": [], "needs_restart": ["clusterTest"]}
+        assert json.loads(again.stdout) == {"applied": [], "needs_restart": ["clusterTest"], "overridden": {}}
+
+
+def test_a_reload_says_what_flags_win_over(server: ServerProcess) -> None:
+    conf = server.folder / "start.properties"
+    conf.write_text("listenPort=1\nscanNotActiveBrokerInterval=5000\n")
+    expected = "nothing changed that can change now\nlistenPort: overridden by --listenPort\n"
+    for way in by_each_way(server):
+        done = told(server, "reload", *way)
+        assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
+    assert '"overridden": "listenPort"' in server.wait_for_stderr('"config.reloaded"')
 
 
 def test_a_reload_of_what_cannot_be_used_changes_nothing(server: ServerProcess) -> None:
@@ -80,14 +90,45 @@ def test_a_server_is_taken_out_of_use_and_back(server: ServerProcess) -> None:
         done = told(server, "drain", "--http", http)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("out of use since ")
-        assert done.stdout.endswith("; 1 connections are left\n")
+        assert done.stdout.endswith("; 1 connection is left\n")
         assert peer.request(105, {"topic": "T"}, version=500).code == 1500
         late = told(server, "drain", "--http", http, "--until", "0", "--timeout", "0.2")
-        assert (late.returncode, "has 1 connections" in late.stderr) == (LATE, True)
+        assert (late.returncode, "has 1 connection after" in late.stderr) == (LATE, True)
         assert told(server, "drain", "--http", http, "--undo").stdout == "in use again\n"
         assert peer.request(105, {"topic": "T"}, version=500).code == 17
     assert told(server, "drain", "--http", http, "--until", "0", "-q").stdout == ""
     assert told(server, "drain", "broker").returncode == UNREACHABLE
+
+
+def test_one_at_a_port_that_a_flag_chose_is_found_to_be_drained(server: ServerProcess, tmp_path: Path) -> None:
+    http = http_of(server)
+    wait_until((tmp_path / "data" / "namesrv.pid.addresses").exists, "its addresses")
+    taken = socket.socket()  # bound, so that nobody else listens there either
+    taken.bind(("127.0.0.1", 0))
+    port = taken.getsockname()[1]
+    name_server = f"127.0.0.1:{port - 10_000}"
+    elsewhere = {"NAMESRV_ADDR": name_server}
+    for way in (["--data-dir", str(tmp_path / "data")], ["--pid-file", str(pid_file(tmp_path))], ["--http", http]):
+        done = run_command("drain", *way, folder=tmp_path, environment=elsewhere)
+        assert (done.returncode, done.stdout.partition(" since")[0]) == (0, "out of use"), done.stderr
+    for words, environment in ((["-n", name_server], {}), ([], elsewhere)):
+        done = run_command("drain", *words, folder=tmp_path, environment=environment)
+        assert (done.returncode, f"127.0.0.1:{port}" in done.stderr) == (UNREACHABLE, True), done.stderr
+    several = run_command("drain", folder=tmp_path, environment={"NAMESRV_ADDR": "127.0.0.1:1;127.0.0.1:2"})
+    assert (several.returncode, "several NameServers" in several.stderr) == (2, True)
+    for command in ("stop", "reload"):
+        done = run_command(command, "-n", name_server, folder=tmp_path)
+        assert (done.returncode, f"127.0.0.1:{port}" in done.stderr) == (UNREACHABLE, True), done.stderr
+        broker = run_command(command, "broker", "-n", server.address, folder=tmp_path)
+        assert (broker.returncode, server.is_alive) == (2, True), "-n is not the broker's address"
+    taken.close()
+
+
+def test_one_without_http_says_so(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path, "--http", "off"):
+        wait_until((tmp_path / "data" / "namesrv.pid.addresses").exists, "its addresses")
+        done = run_command("drain", "--data-dir", str(tmp_path / "data"), folder=tmp_path)
+        assert (done.returncode, "has no HTTP" in done.stderr) == (UNREACHABLE, True), done.stderr
 
 
 @pytest.mark.parametrize("way", range(3), ids=["pid file", "data folder", "HTTP"])
@@ -97,7 +138,7 @@ def test_a_stop_waits_for_the_end_and_says_what_it_met(server: ServerProcess, wa
         done = told(server, "stop", *by_each_way(server)[way])
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"process {server.pid} ended in good order after ")
-    assert ("1 clients, 0 finished requests" if way < 2 else "1 connections") in done.stdout
+    assert ("1 client, 0 finished requests" if way < 2 else "1 connection") in done.stdout
     assert server.wait_ended() == 0
     assert '"reason":"SIGTERM"' in server.stderr.replace(" ", "")
     assert not pid_file(server.folder).exists()
@@ -172,7 +213,7 @@ def test_a_broker(tmp_path: Path) -> None:
             assert peer.request(30, {"topic": "T", "queueId": "0"}).code == 0
             done = run_command("stop", "broker", "--data-dir", str(tmp_path / "store"), folder=tmp_path)
         assert done.returncode == 0, done.stderr
-        assert "(1 clients, 0 finished requests)" in done.stdout
+        assert "(1 client, 0 finished requests)" in done.stdout
         assert broker.stop() == 0
     assert not (tmp_path / "store" / "broker.pid").exists()
 

@@ -145,6 +145,25 @@ def test_the_units_of_packaging_are_those_that_are_printed(tmp_path: Path, kind:
     assert run_command("export", "systemd", kind, "--program", "/a b", folder=tmp_path).returncode == 2
 
 
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("/home/me/cosmodrome/.venv/bin/cosmodrome", "ProtectHome=yes hides /home"),
+        ("/var/tmp/x/../bin/cosmodrome", "PrivateTmp=yes hides /var/tmp"),  # noqa: S108 -- looked at only
+        ("/opt/cosmodrome/bin/cosmodrome", ""),
+        ("/homes/cosmodrome", ""),
+    ],
+)
+def test_a_program_that_a_service_cannot_see_is_told_of(tmp_path: Path, program: str, reason: str) -> None:
+    printed = run_command("export", "systemd", "--program", program, folder=tmp_path)
+    assert printed.returncode == 0
+    if not reason:
+        assert ("WARNING" in printed.stdout, printed.stderr) == (False, "")
+        return
+    assert printed.stderr.startswith(f"warning: the service cannot see {program}: {reason}")
+    assert f"# WARNING: {printed.stderr.removeprefix('warning: ')}" in printed.stdout
+
+
 def test_a_broker_starts_as_its_unit_says(tmp_path: Path) -> None:
     (line,) = [each for each in unit_text("broker", INSTALLED).splitlines() if each.startswith("ExecStart=")]
     _, *words = shlex.split(line.removeprefix("ExecStart="))
@@ -167,7 +186,8 @@ def test_a_compose_file_starts_what_there_is(tmp_path: Path, words: list[str], s
     for name, service in services.items():
         assert service["volumes"] == [f"{name}:/data"]
         assert service["read_only"] is True
-        assert ("image" in service) is ("--image" in words)
+        assert "build" not in service, "a path that is right in one folder only"
+        assert service["image"] == (words[-1] if "--image" in words else "cosmodrome")
         role, *flags = service["command"]
         assert role in entrypoint_words()
         flags = [

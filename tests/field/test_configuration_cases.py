@@ -28,7 +28,7 @@ NO_PERMISSION = 16
 
 TOPICS = (topic_config("T"), topic_config("U"))
 
-OURS = {"kvConfig.json", "namesrv.pid", "audit.jsonl"}
+OURS = {"kvConfig.json", "namesrv.pid", "namesrv.pid.addresses", "audit.jsonl"}
 """What may be in the data folder when no setting was changed."""
 
 

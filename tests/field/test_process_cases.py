@@ -71,7 +71,7 @@ class TestLogF126:
             wait_until(lambda: "config.reloaded" in file.read_text(), "the reload", 10)
         seen = {event["event"] for event in events_in(file)}
         assert {"server.started", "server.ready", "route.missed", "config.reloaded", "server.stopped"} <= seen
-        assert {"config", "signals", "log.to_file"} <= seen
+        assert {"config", "config.reading", "log.to_file"} <= seen
         lines = [json.loads(line) for line in server.stderr.splitlines() if line.startswith("{")]
         assert [line["event"] for line in lines] == ["log.to_file"]
         assert lines[0]["path"] == str(file)

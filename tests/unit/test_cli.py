@@ -273,6 +273,15 @@ class TestBanner:
 
         assert "  http       http://127.0.0.1:19876 /metrics, /readyz, /api/v1\n" in banner(start, "192.168.1.20")
 
+    def test_it_says_why_there_is_no_http(self) -> None:
+        reason = "cannot listen on 127.0.0.1:19876: address already in use."
+        start = Start(loaded=loaded(), address="127.0.0.1:9876", took_s=0.1, no_http=reason)
+
+        assert (
+            "  http       off: cannot listen on 127.0.0.1:19876: address already in use "
+            "(another address: --http 127.0.0.1:PORT)\n"
+        ) in banner(start, "192.168.1.20")
+
     def test_it_names_the_file_in_use(self) -> None:
         assert "  config     /etc/a.toml" in self.text(NamesrvConfig(), Path("/etc/a.toml"))
 
@@ -529,7 +538,7 @@ class TestServing:
         assert serve(server, announcer, read) == 0
         outcome = json.loads(left[0])
         assert before_ns <= outcome.pop("began_ns") <= time.monotonic_ns()
-        assert outcome == {"applied": ["productEnvName"], "restart": [], "refused": [], "reason": ""}
+        assert outcome == {"applied": ["productEnvName"], "restart": [], "refused": [], "overridden": {}, "reason": ""}
         assert not outcome_path(path_of(announcer)).exists()
         assert server.steps == ["started", "reloaded: another", "stopped: SIGTERM"]
 
@@ -559,3 +568,33 @@ class TestServing:
             dataclasses.replace(announcer, ready_fd=writer).ready("127.0.0.1:12345")
         finally:
             os.close(writer)
+
+
+class TestWordsWithoutACommand:
+    """`cosmodrome help`, and a group of commands without one."""
+
+    @pytest.mark.parametrize(
+        ("words", "text"),
+        [
+            ((), "Usage: cosmodrome [OPTIONS] COMMAND [ARGS]..."),
+            (("stop",), "Usage: cosmodrome stop "),
+            (("export", "compose"), "Usage: cosmodrome export compose "),
+        ],
+    )
+    def test_help_is_a_word_too(self, words: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit) as ended:
+            commands.cosmodrome(["help", *words], prog_name="cosmodrome")
+
+        assert ended.value.code == 0
+        assert capsys.readouterr().out.startswith(text)
+
+    @pytest.mark.parametrize(("group", "names"), [("export", "alerts, compose,"), ("config", "check, explain,")])
+    def test_a_group_without_a_command(self, group: str, names: str, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit) as ended:
+            commands.cosmodrome([group], prog_name="cosmodrome")
+
+        said = capsys.readouterr().err.splitlines()
+        assert ended.value.code == 2
+        assert said[0] == f"error[NS-USAGE]: cosmodrome {group}: a command is missing."
+        assert said[1].startswith(f"  why: it is one of {names}")
+        assert said[2:] == [f"  do:  cosmodrome {group} -h tells of each"]

@@ -1,5 +1,6 @@
 """Whose a pid file is, and what one that was left behind means."""
 
+import json
 import logging
 import os
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cosmodrome.errors import StorageError
-from cosmodrome.operating.pid_file import PidFile
+from cosmodrome.operating.pid_file import PidFile, addresses_path
 
 HOLDER = """
 import fcntl, os, sys
@@ -59,6 +60,21 @@ def test_one_that_is_left_tells_of_an_unclean_end(path: Path, left: str) -> None
     assert file.take() == number
     assert path.read_text() == f"{os.getpid()}\n"
     file.release({})
+
+
+def test_the_addresses_are_beside_it_and_go_with_it(path: Path) -> None:
+    file = PidFile(path, is_asked_for=True)
+    file.leave_addresses("127.0.0.1:1", "")
+    assert not addresses_path(path).exists(), "whose it would be is not known yet"
+
+    file.take()
+    file.leave_addresses("127.0.0.1:1", "127.0.0.1:2")
+    assert json.loads(addresses_path(path).read_text()) == {
+        "pid": os.getpid(), "remoting": "127.0.0.1:1", "http": "127.0.0.1:2",
+    }  # fmt: skip
+    assert path.read_text() == f"{os.getpid()}\n", "scripts read a number, and nothing else"
+    file.release({})
+    assert list(path.parent.iterdir()) == []
 
 
 def test_an_empty_one_tells_nothing(path: Path) -> None:

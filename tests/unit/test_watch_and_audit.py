@@ -55,6 +55,31 @@ def watched(*words: str) -> tuple[str, str]:
     return result.output, server.heads[0].splitlines()[0]
 
 
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        ("nonsense", "first words of names are: "),
+        ("broker.registred", "did you mean broker.registered or "),
+        ("topics", "did you mean topic"),
+        ("broker,nonsence.x", "first words of names are: "),
+        ("nonsense.*", "first words of names are: "),
+    ],
+)
+def test_a_type_that_no_event_has_is_refused(given: str, advice: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        watch.main(["--http", "127.0.0.1:1", "--type", given], standalone_mode=False)
+
+    assert (refused.value.what, refused.value.exit_code) == (f"--type {given.rpartition(',')[2]!r} is no event.", 2)
+    assert advice in (refused.value.remedy or "")
+
+
+@pytest.mark.parametrize("given", ["gap", "broker", "broker,master", "broker.expiring", "kv.*", "*.registered"])
+def test_a_type_that_events_have_is_asked_for(given: str) -> None:
+    _, asked = watched("--type", given)
+
+    assert "type=" in asked
+
+
 def test_events_are_lines_as_in_the_log() -> None:
     output, asked = watched("--type", "broker", "--topic", "a*", "--topic", "b", "--broker", "b")
 

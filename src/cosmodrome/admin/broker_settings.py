@@ -4,11 +4,13 @@ Owns: their layouts and texts.
 Must not know: how brokers are found and asked (brokers.py).
 """
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
 from cosmodrome.admin.brokers import Brokers, Place, conclude_brokers
 from cosmodrome.admin.name_servers import NameServers
+from cosmodrome.admin.namesrv_config import with_key_advice
 from cosmodrome.admin.output import Output, shown, snake_case
 from cosmodrome.admin.settings_text import group_config_members
 from cosmodrome.admin.topic_changes import tell_each
@@ -43,7 +45,10 @@ async def update_broker_config(
     async def change(place: Place) -> None:
         await brokers.ask(place.address, BrokerRequestCode.UPDATE_BROKER_CONFIG, None, body)
 
-    outcomes = await brokers.each(places, change)
+    outcomes = [
+        each if each.error is None else dataclasses.replace(each, error=with_key_advice(each.error, key))
+        for each in await brokers.each(places, change)
+    ]
     code = tell_each(output, places, outcomes, "update broker config success, {}")
     output.end("brokers", key=key, value=value)
     return code
@@ -144,6 +149,6 @@ async def get_consumer_config(servers: NameServers, output: Output, *, group: st
     if code == 0 and not found:
         raise MissingError(
             f"no broker has a consumer group {group!r}.",
-            remedy="check the spelling: mqadmin consumerProgress",
+            remedy=f"check the spelling: {servers.command('admin consumerProgress')}",
         )
     return code

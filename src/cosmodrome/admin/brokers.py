@@ -5,6 +5,7 @@ Must not know: what they are asked.
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -16,7 +17,7 @@ from cosmodrome.admin.topics import unknown_cluster
 from cosmodrome.client.addresses import parse_addresses
 from cosmodrome.client.admin.reach import read_with
 from cosmodrome.client.requests import BrokerRequests
-from cosmodrome.errors import AdminError, AnswerError, MissingError, RemotingError
+from cosmodrome.errors import AdminError, AnswerError, MissingError, RemotingError, UsageError
 from cosmodrome.protocol.bodies.route import MASTER_ID, BrokerData, TopicRouteData
 from cosmodrome.protocol.command import RemotingCommand
 from cosmodrome.protocol.json_structs import decode_body
@@ -25,6 +26,7 @@ ValueT = TypeVar("ValueT")
 BodyT = TypeVar("BodyT", bound=msgspec.Struct)
 
 MOST_AT_ONCE: Final = 32
+_PORT_AT_END: Final = re.compile(r":[0-9]+/?\s*$")
 PARTLY_FAILED: Final = 1
 
 
@@ -57,18 +59,37 @@ class Brokers:
         """Give the broker of an address, else the masters of a cluster (all clusters if it is None), or all brokers.
 
         Raises:
-            UsageError: The address cannot be one.
+            UsageError: The address cannot be one, or has no port.
             MissingError: There is no such cluster, or no master in it.
         """
         if broker_addr is not None:
-            return (Place("", "", MASTER_ID, str(parse_addresses(broker_addr, "-b")[0])),)
+            return (Place("", "", MASTER_ID, await self.address(broker_addr)),)
         found = tuple(each for each in await self.registered(cluster) if with_slaves or each.id == MASTER_ID)
         if not found:
             raise MissingError(
                 f"no {'broker' if with_slaves else 'master'} is registered{f' in {cluster!r}' if cluster else ''}.",
-                remedy="see which brokers there are: mqadmin clusterList",
+                remedy=f"see which brokers there are: {self._servers.command('admin clusterList')}",
             )
         return found
+
+    async def address(self, given: str) -> str:
+        """Give the address that -b names.
+
+        Raises:
+            UsageError: It cannot be one, or has no port; a broker of that name is told with its address.
+        """
+        address = str(parse_addresses(given, "-b")[0])
+        if _PORT_AT_END.search(given):
+            return address
+        try:
+            named = [place.address for place in await self.registered() if place.name == given]
+        except AdminError:
+            named = []
+        known = f"the broker of that name has this one: -b {named[0]}" if named else None
+        raise UsageError(
+            f"-b {given!r} has no port: -b wants HOST:PORT here.",
+            remedy=known or f"see the addresses: {self._servers.command('admin clusterList')}",
+        )
 
     async def registered(self, cluster: str | None = None) -> tuple[Place, ...]:
         """Give all brokers that NameServers know, or those of a cluster, in order of cluster, name and id.
@@ -78,7 +99,7 @@ class Brokers:
         """
         info = await self._servers.first(lambda server: server.cluster_info())
         if cluster is not None and cluster not in info.cluster_addr_table:
-            raise unknown_cluster(cluster, info.cluster_addr_table)
+            raise unknown_cluster(self._servers, cluster, info.cluster_addr_table)
         return tuple(
             Place(of, name, broker_id, address)
             for of, names in sorted(info.cluster_addr_table.items())

@@ -39,9 +39,11 @@ async def explained_by_client(servers: NameServers, error: RocketMQError) -> Ope
         found: OperatorError = await _sent(servers, error)
     elif isinstance(error, BrokersFailedError):
         found = await _several(servers, error)
+    elif isinstance(error, NoRouteError):
+        found = _no_route(servers, error)
     else:
         kind = next(kind for kind in type(error).__mro__ if kind in _KINDS)
-        found = _KINDS[kind](_sentence(error))
+        found = _KINDS[kind](servers, _sentence(error))
     found.__cause__ = error
     return found
 
@@ -69,23 +71,39 @@ async def _several(servers: NameServers, error: BrokersFailedError) -> AdminErro
     )
 
 
-def _no_route(text: str) -> AdminError:
-    return MissingError(text, remedy="check the spelling: mqadmin topicList")
+def _no_route(servers: NameServers, error: NoRouteError) -> AdminError:
+    from cosmodrome.admin.diagnosis import advice_without_route  # noqa: PLC0415  # most commands succeed
+
+    remedy = advice_without_route(error.topic, servers.flag)
+    if error.is_for_writing:
+        what = f"topic {error.topic} cannot be written: no broker takes messages for it."
+        return MissingError(what, why=_sentence(error), remedy=remedy)
+    return MissingError(_sentence(error), remedy=remedy)
 
 
-def _timed_out(text: str) -> AdminError:
+def _usage(_: NameServers, text: str) -> AdminError:
+    return UsageError(text)
+
+
+def _other(_: NameServers, text: str) -> AdminError:
+    return AdminError(text)
+
+
+def _timed_out(servers: NameServers, text: str) -> AdminError:
     return NoAnswerError(
         text,
         why="the server is overloaded, or its address cannot be reached from here.",
-        remedy="try again, with more time: --timeout 30; or see whether the broker is well: mqadmin clusterList",
+        remedy="try again, with more time: --timeout 30; or see whether the broker is well: "
+        + servers.command("admin clusterList"),
     )
 
 
-def _unreachable(text: str) -> AdminError:
+def _unreachable(servers: NameServers, text: str) -> AdminError:
     return UnreachableError(
         text,
         why="the broker is down, or the address under which it is registered cannot be reached from here.",
-        remedy="see what is registered: mqadmin clusterList; brokerIP1 in the broker's configuration sets its address",
+        remedy=f"see what is registered: {servers.command('admin clusterList')}; brokerIP1 in the broker's configuration "
+        "sets its address",
     )
 
 
@@ -94,12 +112,11 @@ def _sentence(error: BaseException) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-_KINDS: Final[Mapping[type, Callable[[str], AdminError]]] = {
-    NoRouteError: _no_route,
+_KINDS: Final[Mapping[type, Callable[[NameServers, str], AdminError]]] = {
     RequestTimeoutError: _timed_out,
     PendingLimitError: _timed_out,
     ConnectError: _unreachable,
-    MessageError: UsageError,
-    FilterError: UsageError,
-    RocketMQError: AdminError,
+    MessageError: _usage,
+    FilterError: _usage,
+    RocketMQError: _other,
 }

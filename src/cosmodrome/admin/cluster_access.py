@@ -58,7 +58,7 @@ async def placed(servers: NameServers, cluster: str | None = None) -> Placed:
 
     found = await servers.first(ask)
     if cluster is not None and cluster not in found.info.cluster_addr_table:
-        raise unknown_cluster(cluster, found.info.cluster_addr_table)
+        raise unknown_cluster(servers, cluster, found.info.cluster_addr_table)
     return found
 
 

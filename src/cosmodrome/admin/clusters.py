@@ -84,7 +84,7 @@ async def cluster_list(
 async def _print_once(servers: NameServers, output: Output, cluster: str | None, *, is_more: bool) -> None:
     info = await servers.first(lambda server: server.cluster_info())
     if cluster is not None and cluster not in info.cluster_addr_table:
-        raise unknown_cluster(cluster, info.cluster_addr_table)
+        raise unknown_cluster(servers, cluster, info.cluster_addr_table)
     brokers = await _states(servers, info, cluster)
     now_ms = time.time_ns() // 1_000_000
     output.text(_more_line(*_MORE_HEAD) if is_more else _head_line(*_HEAD))

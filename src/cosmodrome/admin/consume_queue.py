@@ -30,7 +30,7 @@ async def query_cq(servers: NameServers, output: Output, *, topic: str, broker_a
         MissingError: There is no such topic, queue or broker.
     """
     brokers = Brokers(servers, output)
-    address = broker_addr if broker_addr is not None else await _first_master(brokers, topic)
+    address = await brokers.address(broker_addr) if broker_addr is not None else await _first_master(brokers, topic)
     index = given["index"]
     header = QueryConsumeQueueRequestHeader(
         topic=topic,

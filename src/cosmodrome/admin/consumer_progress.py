@@ -57,7 +57,7 @@ async def consumer_progress(servers: NameServers, output: Output, **flags: Any) 
             return await _all(servers, output, admin, cluster)
         progress = await admin.offsets.progress(group, asked.topic, cluster=cluster)
         if not progress.queues and not progress.is_partial and not await _exists(admin, group):
-            raise _no_group(group)
+            raise _no_group(servers, group)
         clients = await _clients(admin, group) if shows_ip or not output.is_text else {}
     _print(output, progress, clients, shows_ip=shows_ip)
     failed = list(progress.failures.values())
@@ -208,11 +208,11 @@ async def _explanation(servers: NameServers, error: RocketMQError) -> OperatorEr
     return await explained_by_client(servers, error)
 
 
-def _no_group(group: str) -> MissingError:
+def _no_group(servers: NameServers, group: str) -> MissingError:
     return MissingError(
         f"there is no consumer group {group!r}.",
         why="no broker has offsets of it, and no member is online.",
-        remedy="see which there are: mqadmin consumerProgress",
+        remedy=f"see which there are: {servers.command('admin consumerProgress')}",
     )
 
 

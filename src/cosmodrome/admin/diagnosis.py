@@ -5,6 +5,8 @@ Must not know: which command failed.
 """
 
 import asyncio
+import re
+import shlex
 import socket
 import ssl
 from collections.abc import Callable, Mapping
@@ -34,6 +36,7 @@ from cosmodrome.protocol.codes import ResponseCode
 from cosmodrome.transport.tls import TlsFiles, client_context
 
 _PROBE_S: Final = 1.0
+_TOPIC_IN_REMARK: Final = re.compile(r"for the topic: ([%|A-Za-z0-9_-]{1,255})")
 _CHECKS: Final = {
     "NameServer": "check the address (-n, or $NAMESRV_ADDR) and that the NameServer runs there",
     "broker": "check that the broker runs, and that the address that it registered can be reached from here (brokerIP1)",
@@ -135,16 +138,38 @@ def _remark(error: RocketMQError) -> str:
     return f"code {error.code}: {first}."
 
 
+def _topic_in(error: RefusedError) -> str:
+    """Give the topic that a remark names, if it has the form of one; else a word that stands for it."""
+    found = _TOPIC_IN_REMARK.search(error.remark)
+    return found[1] if found else "TOPIC"
+
+
+def advice_without_route(topic: str, name_servers: str) -> str:
+    """Say which commands tell why a topic cannot be used; `name_servers` is the flag that they take, or empty."""
+    flag = f" {name_servers}" if name_servers else ""
+    return f"see why: cosmodrome why {shlex.quote(topic)}{flag}; all topics: cosmodrome admin topicList{flag}"
+
+
 def _missing(address: str, error: RocketMQError) -> AdminError:
     if isinstance(error, RefusedError) and error.code == ResponseCode.TOPIC_NOT_EXIST:
         return MissingError(
-            f"{address} has no route of this topic.", why=_remark(error), remedy="check the spelling: mqadmin topicList"
+            f"{address} has no route of this topic.",
+            why=_remark(error),
+            remedy=advice_without_route(_topic_in(error), f"-n {address}"),
         )
     return MissingError(
         f"{address} has no such KV entry.",
         why=_remark(error),
-        remedy="check the spelling: mqadmin listKvConfig -s NAMESPACE",
+        remedy=f"check the spelling: cosmodrome admin listKvConfig -s NAMESPACE -n {address}",
     )
+
+
+def _own_host_advice(address: str) -> str:
+    """Say how to ask by way of the loopback interface, from where changes are allowed by default."""
+    host, _, port = address.rpartition(":")
+    if host.startswith("127.") or host in ("localhost", "[::1]"):
+        return ""
+    return f"run it on the server's own host, with -n 127.0.0.1:{port}, or "
 
 
 def _denied(address: str, error: RocketMQError) -> AdminError:
@@ -157,7 +182,7 @@ def _denied(address: str, error: RocketMQError) -> AdminError:
     return DeniedError(
         f"{address} does not allow it.",
         why=_remark(error),
-        remedy="run it on the server's own host, or have the server's adminAllow and adminPolicy changed there",
+        remedy=f"{_own_host_advice(address)}have adminAllow and adminPolicy changed in the server's file",
     )
 
 
@@ -178,7 +203,7 @@ def _not_supported(address: str, error: RocketMQError) -> AdminError:
 
 
 def _refused(address: str, error: RocketMQError) -> AdminError:
-    return AdminError(f"{address} refused.", why=_remark(error), remedy="its log says more")
+    return AdminError(f"{address} refused.", why=_remark(error), remedy="the log of that server says more")
 
 
 def _unreadable(address: str, error: RocketMQError) -> AdminError:

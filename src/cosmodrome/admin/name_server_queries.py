@@ -24,7 +24,7 @@ async def topics_of_cluster(servers: NameServers, output: Output, *, cluster: st
     if not names:
         info = await servers.first(lambda server: server.cluster_info())
         if cluster not in info.cluster_addr_table:
-            raise unknown_cluster(cluster, info.cluster_addr_table)
+            raise unknown_cluster(servers, cluster, info.cluster_addr_table)
     return _print_topics(output, names, cluster=cluster)
 
 
@@ -78,7 +78,8 @@ async def broker_members(servers: NameServers, output: Output, *, cluster: str, 
     code = conclude(output, outcomes)
     if code == 0 and not any(outcome.value and outcome.value.broker_addrs for outcome in outcomes):
         raise MissingError(
-            f"no NameServer knows a broker {broker_name!r}.", remedy="check the spelling: mqadmin clusterList"
+            f"no NameServer knows a broker {broker_name!r}.",
+            remedy=f"check the spelling: {servers.command('admin clusterList')}",
         )
     return code
 
@@ -120,6 +121,7 @@ async def data_versions(servers: NameServers, output: Output, *, broker_name: st
     code = conclude(output, outcomes)
     if code == 0 and not any(outcome.value for outcome in outcomes):
         raise MissingError(
-            f"no NameServer knows a broker {broker_name!r}.", remedy="check the spelling: mqadmin clusterList"
+            f"no NameServer knows a broker {broker_name!r}.",
+            remedy=f"check the spelling: {servers.command('admin clusterList')}",
         )
     return code

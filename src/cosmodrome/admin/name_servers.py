@@ -93,6 +93,15 @@ class NameServers:
         """The addresses of all servers, in their order."""
         return tuple(client.address for client in self._clients)
 
+    def command(self, words: str) -> str:
+        """Give a command line of ours that asks the same servers, for an advice."""
+        return f"cosmodrome {words}{self.flag and f' {self.flag}'}"
+
+    @property
+    def flag(self) -> str:
+        """The flag of a command line that names these servers; empty when there are none."""
+        return f"-n {','.join(self.addresses)}" if self.addresses else ""
+
     async def first(self, ask: Callable[[NameServerClient], Awaitable[ValueT]]) -> ValueT:
         """Give the first answer. The servers are asked in their order, the next one when one fails or is slow.
 

@@ -39,6 +39,6 @@ async def _change(
     if code == 0 and not any(outcome.value for outcome in outcomes):
         raise MissingError(
             f"no topic was touched: there is no broker {broker_name!r}, or it has no topics.",
-            remedy="check the spelling: mqadmin clusterList",
+            remedy=f"check the spelling: {servers.command('admin clusterList')}",
         )
     return code

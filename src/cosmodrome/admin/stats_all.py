@@ -59,7 +59,9 @@ async def stats_all(servers: NameServers, output: Output, *, active_only: bool, 
         if not name.startswith((RETRY_PREFIX, DLQ_PREFIX)) and topic in (None, "", name)
     ]
     if topic and not names:
-        raise MissingError(f"there is no topic {topic!r}.", remedy="check the spelling: mqadmin topicList")
+        raise MissingError(
+            f"there is no topic {topic!r}.", remedy=f"check the spelling: {servers.command('admin topicList')}"
+        )
     brokers = _Counters(Brokers(servers, output))
     output.text(
         f"{'#Topic':<64}  {'#Consumer Group':<64} {'#Accumulation':>12} {'#InTPS':>11} {'#OutTPS':>11} "

@@ -110,7 +110,7 @@ async def _write_order(
 ) -> int:
     """Write down at all NameServers how many queues each broker has; at one broker, beside what is there."""
     is_one = not places[0].name
-    names = [await _name_of(brokers, places[0].address)] if is_one else [place.name for place in places]
+    names = [await _name_of(servers, brokers, places[0].address)] if is_one else [place.name for place in places]
     conf = ";".join(f"{name}:{config.write_queue_nums}" for name in names)
 
     async def put(server: NameServerClient) -> None:
@@ -125,14 +125,14 @@ async def _write_order(
     return code
 
 
-async def _name_of(brokers: Brokers, address: str) -> str:
+async def _name_of(servers: NameServers, brokers: Brokers, address: str) -> str:
     for place in await brokers.registered():
         if place.address == address:
             return place.name
     raise MissingError(
         f"no broker is registered with the address {address}, so its order cannot be written down.",
         why="the topic is made; the order of queues is kept by the name of the broker.",
-        remedy="see the addresses: mqadmin clusterList",
+        remedy=f"see the addresses: {servers.command('admin clusterList')}",
     )
 
 
@@ -192,6 +192,7 @@ async def _places_of(
 ) -> Sequence[Place]:
     if broker_addr is None:
         return await brokers.chosen(None, cluster)
+    broker_addr = await brokers.address(broker_addr)
     masters = {data.broker_addrs[MASTER_ID]: data for data in route.broker_datas if MASTER_ID in data.broker_addrs}
     if broker_addr not in masters:
         raise MissingError(

@@ -35,7 +35,9 @@ async def topic_status(servers: NameServers, output: Output, *, topic: str, clus
     tables = [each.value for each in outcomes if each.value is not None]
     queues = sorted((entry for table in tables for entry in table.offset_table.items()), key=lambda entry: entry[0])
     if tables and not queues:
-        raise MissingError(f"no queue of topic {topic} was found.", remedy="check the spelling: mqadmin topicList")
+        raise MissingError(
+            f"no queue of topic {topic} was found.", remedy=f"check the spelling: {servers.command('admin topicList')}"
+        )
     if tables:
         output.text(f"{'#Broker Name':<32}  {'#QID':<4}  {'#Min Offset':<20}  {'#Max Offset':<20}    #Last Updated")
     for queue, offsets in queues:

@@ -103,13 +103,13 @@ async def topic_list_by_cluster(servers: NameServers, output: Output, kinds: Col
     return 0
 
 
-def unknown_cluster(cluster: str, known: Iterable[str]) -> MissingError:
+def unknown_cluster(servers: NameServers, cluster: str, known: Iterable[str]) -> MissingError:
     """Give the error for a cluster that is not there; it names those that are."""
     names = ", ".join(sorted(known))
     return MissingError(
         f"there is no cluster {cluster!r}.",
         why=f"known are: {names}." if names else "no broker is registered.",
-        remedy="check the spelling: mqadmin clusterList",
+        remedy=f"check the spelling: {servers.command('admin clusterList')}",
     )
 
 

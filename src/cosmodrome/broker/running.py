@@ -133,7 +133,15 @@ class RunningBroker:
         await self._registrar.start(FIRST_REGISTRATION_S)
         self._state.topics.take_changed()
         self._background.start(self._config)
-        logger.info("broker %s listens on %s", self._config.broker_name, self.address)
+        logger.info(
+            "broker %s listens on %s, and is announced as %s", self._config.broker_name, self.bound_address, self.address,
+            extra={"event": "broker.started"},
+        )  # fmt: skip
+
+    @property
+    def bound_address(self) -> str:
+        """The address that it listens on; `address` is the one that it publishes."""
+        return self._server.address
 
     def _load(self) -> None:
         """Find in the store what it knows of half messages, timers and pops."""

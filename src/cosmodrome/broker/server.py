@@ -95,6 +95,11 @@ class Broker:
         return "" if self._running is None else self._running.address
 
     @property
+    def bound_address(self) -> str:
+        """The address that it listens on, `host:port`; empty before the start."""
+        return "" if self._running is None else self._running.bound_address
+
+    @property
     def http_address(self) -> str:
         """Where HTTP is answered, `host:port` as bound; empty when it is not."""
         return self._watch.address

@@ -25,12 +25,16 @@ _COMMAND: Final = "cosmodrome"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What is known when the server has started. Addresses are as bound, `took_s` is how long it took."""
+    """What is known when the server has started. Addresses are as bound, `took_s` is how long it took.
+
+    `no_http` is why the default address for HTTP could not be had, if so.
+    """
 
     loaded: LoadedConfig
     address: str
     took_s: float
     http_address: str = ""
+    no_http: str = ""
 
 
 def banner(start: Start, host: str) -> str:
@@ -41,7 +45,7 @@ def banner(start: Start, host: str) -> str:
     hint = "" if start.loaded.path else "write one: cosmodrome config init; "
     lines = [
         f"  remoting   {start.address:<22} brokers and clients: namesrvAddr={peers}",
-        f"  http       {_http(start.http_address)}",
+        f"  http       {_http(start)}",
         f"  config     {source:<22} ({hint}changes made at run time go to {start.loaded.store.path})",
         f"  data       {config.data_dir} (KV: {config.kv_config_path})",
         f"  log        {_log(config)}",
@@ -65,10 +69,12 @@ def banner(start: Start, host: str) -> str:
     return "\n".join(lines)
 
 
-def _http(address: str) -> str:
-    if not address:
-        return "off                    (probes, metrics, JSON API: --http 127.0.0.1:19876)"
-    return f"{f'http://{address}':<22} /metrics, /readyz, /api/v1"
+def _http(start: Start) -> str:
+    if start.http_address:
+        return f"{f'http://{start.http_address}':<22} /metrics, /readyz, /api/v1"
+    if start.no_http:
+        return f"off: {start.no_http.rstrip('.')} (another address: --http 127.0.0.1:PORT)"
+    return "off                    (probes, metrics, JSON API: --http 127.0.0.1:19876)"
 
 
 def _own_command() -> str:

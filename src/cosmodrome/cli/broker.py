@@ -7,6 +7,7 @@ Must not know: the grammar of flags (commands.py); signals while it runs (serve.
 import logging
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -46,10 +47,14 @@ class BrokerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedSettings:
-    """Settings, and where changes of them are kept; None without a file."""
+    """Settings, and where changes of them are kept; None without a file.
+
+    `overridden` are keys that the file gives another value, and the flag that wins over it.
+    """
 
     config: BrokerConfig
     store: ConfigStore | None
+    overridden: Mapping[str, str]
 
 
 def run(options: BrokerOptions) -> None:
@@ -65,12 +70,19 @@ def load_settings(options: BrokerOptions) -> LoadedSettings:
     """
     flags = _flags(options)
     file = store = None
+    overridden: dict[str, str] = {}
     if options.config_file is not None:
         file = read_settings_file(options.config_file, Program.BROKER)
         store = ConfigStore(file.path, dict.fromkeys(flags, "a flag"), is_given=True, content=file.data)
+        texts = {key: entry.value.strip() for key, entry in file.last().items()}
+        overridden = {
+            key: "--set" if key in dict(options.settings) else f"--{key}"
+            for key, text in flags.items()
+            if texts.get(key, text.strip()) != text.strip()
+        }
     settings = broker_settings(file, os.environ, [Setting(key, text, "a flag") for key, text in flags.items()])
     config = BrokerConfig.of_java({key: each.text for key, each in settings.items()})
-    return LoadedSettings(config=config, store=store)
+    return LoadedSettings(config=config, store=store, overridden=overridden)
 
 
 def _flags(options: BrokerOptions) -> dict[str, str]:
@@ -134,7 +146,7 @@ def _serve(options: BrokerOptions, loaded: LoadedSettings, stdout: LineWriter) -
             ready_fd=options.ready_fd,
             manager=ServiceManager(os.environ),
         )
-        return serve(BrokerProgram(broker), announcer, lambda: load_settings(options).config, _watch(loaded))
+        return serve(BrokerProgram(broker), announcer, lambda: load_settings(options), _watch(loaded))
     finally:
         end_logging()
 

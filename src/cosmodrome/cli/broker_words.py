@@ -9,7 +9,7 @@ import ipaddress
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from cosmodrome.broker.config import OPEN, BrokerConfig
 from cosmodrome.broker.running import StopSummary
@@ -21,7 +21,20 @@ from cosmodrome.namesrv.port_owner import find_port_owner
 
 _LOG = logging.getLogger("cosmodrome.broker.life")
 
-Read = Callable[[], BrokerConfig]
+
+class ReadSettings(Protocol):
+    """What was read again: settings, and those of the file that lose to a flag, by key."""
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The settings."""
+
+    @property
+    def overridden(self) -> Mapping[str, str]:
+        """By key, the flag that wins over the file."""
+
+
+Read = Callable[[], ReadSettings]
 _EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 -- compared, not bound
 
 
@@ -35,7 +48,7 @@ class BrokerProgram:
     @property
     def address(self) -> str:
         """Where it listens."""
-        return self.broker.address
+        return self.broker.bound_address
 
     @property
     def http_address(self) -> str:
@@ -48,16 +61,27 @@ class BrokerProgram:
 
     async def reload(self, read: Read) -> ReloadOutcome:
         """Take over settings that are read again, or nothing of them, log which, and give it."""
+        overridden: dict[str, str] = {}
+
+        def config() -> BrokerConfig:
+            found = read()
+            overridden.update(found.overridden)
+            return found.config
+
         try:
-            change = await self.broker.reload(read)
+            change = await self.broker.reload(config)
         except OperatorError as error:
-            _LOG.error("the settings stay as they are: %s", error.render())
+            _LOG.error("the settings stay as they are: %s", error.render(), extra={"event": "config.reload_failed"})
             keys = error.keys if isinstance(error, ConfigError) else ()
             return ReloadOutcome(refused=keys, reason=error.what)
-        _LOG.info("settings read again; in force: %s", ", ".join(change.applied) or "no other")
+        name = {"event": "config.reloaded"}
+        _LOG.info("settings read again; in force: %s", ", ".join(change.applied) or "no other", extra=name)
         if change.restart:
-            _LOG.warning("at the next start: %s", ", ".join(change.restart))
-        return ReloadOutcome(applied=change.applied, restart=change.restart)
+            _LOG.warning("at the next start: %s", ", ".join(change.restart), extra=name)
+        if overridden:
+            shown = ", ".join(f"{key} by {flag}" for key, flag in overridden.items())
+            _LOG.warning("in the file without effect, overridden: %s", shown, extra=name)
+        return ReloadOutcome(applied=change.applied, restart=change.restart, overridden=overridden)
 
     async def stop(self, reason: str) -> StopSummary:
         """Stop; the reason is logged already."""
@@ -84,24 +108,32 @@ class BrokerWords:
 
     def unclean_end(self, previous_pid: str, pid_file: Path) -> None:
         """Log it."""
-        _LOG.warning("the previous run, pid %s, had no proper end (%s)", previous_pid, pid_file)
+        _LOG.warning(
+            "the previous run, pid %s, had no proper end (%s)", previous_pid, pid_file,
+            extra={"event": "server.unclean_end"},
+        )  # fmt: skip
 
     def ready(self, address: str, http_address: str) -> None:
-        """Write Java's line, and one more where HTTP is."""
+        """Write Java's line, with the address that is announced, and one more where HTTP is."""
+        del address
         config = self._broker.config
         _warn_of_open_doors(config)
         known = f" and name server is {config.namesrv_addr}" if config.namesrv_addr else ""
-        self._stdout.write(f"The broker[{config.broker_name}, {address}] boot success. serializeType=JSON{known}")
+        name = f"{config.broker_name}, {self._broker.address}"
+        self._stdout.write(f"The broker[{name}] boot success. serializeType=JSON{known}")
         if http_address:
             self._stdout.write(f"http://{http_address}/readyz /metrics")
 
     def stopping(self, reason: str) -> None:
         """Log it."""
-        _LOG.info("stopping: %s", reason)
+        _LOG.info("stopping: %s", reason, extra={"event": "broker.stopping"})
 
     def stopped(self, summary: StopSummary) -> Mapping[str, int]:
         """Log what the stop met."""
-        _LOG.info("stopped; %d clients connected, %d requests finished", summary.clients, summary.finished_requests)
+        _LOG.info(
+            "stopped; %d clients connected, %d requests finished", summary.clients, summary.finished_requests,
+            extra={"event": "broker.stopped"},
+        )  # fmt: skip
         return {"clients": summary.clients, "finished_requests": summary.finished_requests}
 
 
@@ -113,7 +145,10 @@ def _warn_of_open_doors(config: BrokerConfig) -> None:
     doors = "send, consume and read everything"
     if config.admin_policy == OPEN:
         doors += ", and change topics, groups, offsets and settings (adminPolicy=open)"
-    _LOG.warning("server.exposed: whoever can connect may %s; docs/broker-security.md says how to shut it", doors)
+    _LOG.warning(
+        "whoever can connect may %s; docs/broker-security.md says how to shut it", doors,
+        extra={"event": "server.exposed"},
+    )  # fmt: skip
 
 
 def _is_reachable(host: str) -> bool:

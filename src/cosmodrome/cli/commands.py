@@ -158,6 +158,13 @@ def broker(**options: Any) -> None:
     run(BrokerOptions(**options))
 
 
+@cosmodrome.command("help", hidden=True, context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, metavar="[COMMAND]...")
+def help_(words: tuple[str, ...]) -> None:
+    """Show the help of a command, or of all of it, as --help does."""
+    cosmodrome([*words, "--help"], prog_name="cosmodrome")
+
+
 for _name in LATER:
     cosmodrome.add_command(LaterCommand(_name))
 

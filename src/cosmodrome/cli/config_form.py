@@ -4,6 +4,7 @@ Owns: their layouts as text and as JSON.
 Must not know: how it was found (cosmodrome.configuring).
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from cosmodrome.configuring.checking import CheckedFile
 from cosmodrome.configuring.described import PROGRAMS, KeyDescription, Program
 from cosmodrome.configuring.importing import Fate, ImportedKey
 from cosmodrome.configuring.java_broker_keys import JAVA_BROKER_KEYS
-from cosmodrome.configuring.linting.lint import Report
+from cosmodrome.configuring.linting.lint import Report, is_same
 from cosmodrome.configuring.settings import KeyValue
 from cosmodrome.errors import ConfigFault
 from cosmodrome.namesrv.config import KEYS
@@ -98,11 +99,14 @@ def show_checked(output: Output, checked: CheckedFile) -> None:
     lines = [f"{_at(checked.shown, fault)}" for fault in checked.faults]
     lines += [f"{'' if text.startswith(checked.shown) else f'{checked.shown}: '}{text}" for text in checked.warnings]
     verdict = f"{len(checked.faults)} wrong" if checked.faults else "configuration OK"
+    if checked.fits_both:
+        whose = f"fits both; checked as {whose}: --kind {Program.BROKER} for the other"
     _row(
         output,
         {
             "file": checked.shown,
             "program": checked.program.value if checked.program else None,
+            "fits_both": checked.fits_both,
             "ok": not checked.faults,
             "faults": [_facts(fault) for fault in checked.faults],
             "warnings": list(checked.warnings),
@@ -187,7 +191,8 @@ def show_change(output: Output, file: str, change: FileChange) -> None:
 
 
 def show_report(output: Output, report: Report) -> None:
-    """Write what lint found."""
+    """Write what lint found; of notes that all of several files have, one line for people."""
+    everywhere = report.everywhere()
     for each in report.findings:
         facts = {
             "file": each.file,
@@ -198,6 +203,10 @@ def show_report(output: Output, report: Report) -> None:
             "text": each.text,
             "do": each.remedy or None,
         }
-        _row(output, facts, *map(shown, each.lines()))
+        is_folded = any(is_same(each, other) for other in everywhere)
+        _row(output, facts, *([] if is_folded else map(shown, each.lines())))
+    for each in everywhere:
+        folded = dataclasses.replace(each, file=f"all {report.files} files", line=0)
+        output.text(*map(shown, folded.lines()))
     output.confirm(report.summary)
     output.end("findings", summary=report.summary)

@@ -14,6 +14,7 @@ from typing import Final
 from cosmodrome.admin.brokers import Brokers
 from cosmodrome.admin.credentials import chosen_keys
 from cosmodrome.admin.name_servers import Access, NameServers, conclude
+from cosmodrome.admin.namesrv_config import changed_config, with_key_advice
 from cosmodrome.admin.output import Output, shown
 from cosmodrome.cli import config_form
 from cosmodrome.cli.http_target import api_of
@@ -23,6 +24,7 @@ from cosmodrome.configuring.changing import check_value, known_key
 from cosmodrome.configuring.described import Program, broker_keys, namesrv_keys
 from cosmodrome.configuring.java_broker_keys import JAVA_BROKER_KEYS
 from cosmodrome.configuring.servers import settings_over_http
+from cosmodrome.errors import AdminError
 from cosmodrome.namesrv.config_keys import KEYS_WITHOUT_FIELD
 from cosmodrome.protocol.codes import BrokerRequestCode
 from cosmodrome.transport.channel import Links
@@ -114,7 +116,10 @@ async def _set_broker(output: Output, servers: NameServers, address: str, values
     body = properties_text(values).encode()
     brokers = Brokers(servers, output)
     asked = brokers.ask(address, BrokerRequestCode.UPDATE_BROKER_CONFIG, None, body)
-    answer = await brokers.one(address, asked)
+    try:
+        answer = await brokers.one(address, asked)
+    except AdminError as error:
+        raise with_key_advice(error, next(iter(values))) from error.__cause__
     for key, value in values.items():
         output.text(shown(f"{address}: {key}={value}: {answer.remark or 'in force'}"))
         output.document({"address": address, "key": key, "value": value, "remark": answer.remark})
@@ -145,7 +150,7 @@ async def _show(output: Output, servers: NameServers) -> int:
 
 
 async def _set(output: Output, servers: NameServers, key: str, value: str) -> int:
-    outcomes = await servers.each(lambda server: server.update_config({key: value}))
+    outcomes = await changed_config(servers, key, value)
     for outcome in outcomes:
         said = outcome.value or "in force"
         line = [shown(f"{outcome.address}: {key}={value}: {said}")] if outcome.error is None else []

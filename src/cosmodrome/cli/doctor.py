@@ -4,6 +4,8 @@ Owns: from which configuration it is known what to look at; the exit code.
 Must not know: what is looked at (cosmodrome.operating.doctor).
 """
 
+import contextlib
+import dataclasses
 import json
 import os
 from collections.abc import Iterator
@@ -14,11 +16,22 @@ import click
 
 from cosmodrome.cli.banner import own_address
 from cosmodrome.client.addresses import ADDRESS_VARIABLES, parse_addresses
-from cosmodrome.errors import ConfigError
+from cosmodrome.errors import ConfigError, UsageError
 from cosmodrome.operating.doctor.examination import examine
 from cosmodrome.operating.doctor.finding import Finding, Subject, Verdict, fail, ok, warn
+from cosmodrome.operating.doctor.server import as_it_runs
 
 _CONTEXT: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """What a configuration says: the server, where it was read, what is odd in it, and NameServers that it names."""
+
+    subject: Subject
+    source: str
+    notes: tuple[str, ...] = ()
+    name_servers: str = ""
 
 
 @click.command("doctor", context_settings=_CONTEXT)
@@ -60,50 +73,82 @@ def _findings(
 ) -> Iterator[Finding]:
     of_kind = _namesrv if kind == "namesrv" else _broker
     try:
-        subject, notes, known = of_kind(config_file, data_dir)
+        known = of_kind(config_file, data_dir)
     except ConfigError as error:
-        shown = config_file or "the environment"
-        yield fail("configuration", error.what, f"{kind} does not start with it.", error.remedy or f"mend {shown}")
-        subject, notes, known = of_kind(None, data_dir)
+        yield fail("configuration", error.what, f"{kind} does not start with it.", error.remedy or "mend what is named")
+        known = of_kind(config_file, data_dir, is_wrong=True)
     else:
-        yield ok("configuration", config_file or "built-in defaults, and the environment")
-    for note in notes:
+        yield ok("configuration", known.source or "built-in defaults, and the environment")
+    for note in known.notes:
         yield warn("configuration", note, "it is not what it looks like.", "cosmodrome config check FILE")
+    subject = as_it_runs(known.subject)
     if http is not None:
-        subject = Subject(**{name: getattr(subject, name) for name in Subject.__slots__} | {"http": _http(http)})
-    given = name_servers or next((os.environ[name] for name in ADDRESS_VARIABLES if os.environ.get(name)), "") or known
-    yield from examine(subject, parse_addresses(given) if given else (), own_address())
+        subject = dataclasses.replace(subject, http=_http(http))
+    variable = next((name for name in ADDRESS_VARIABLES if os.environ.get(name)), "")
+    given = name_servers or os.environ.get(variable) or known.name_servers
+    try:
+        addresses = parse_addresses(given) if given else ()
+    except UsageError as error:
+        if name_servers:
+            raise
+        yield fail(
+            "NameServer", error.what, "nobody can be asked.", f"mend {variable and '$'}{variable or 'namesrvAddr'}"
+        )
+        addresses = ()
+    yield from examine(subject, addresses, own_address())
 
 
-def _namesrv(file: str | None, data_dir: str | None) -> tuple[Subject, list[str], str]:
+def _namesrv(file: str | None, data_dir: str | None, *, is_wrong: bool = False) -> _Known:
+    """Give what a NameServer is started with; when something in it is wrong, what is right in it.
+
+    Raises:
+        ConfigError: Something is wrong, and nobody said so.
+    """
     import logging  # noqa: PLC0415  # with what follows: one program's at a time
 
-    from cosmodrome.namesrv.config_file import ConfigSources, Setting, load_config  # noqa: PLC0415
+    from cosmodrome.namesrv.config_file import ConfigSources, Setting, load_config, load_usable  # noqa: PLC0415
     from cosmodrome.namesrv.http_service import default_address  # noqa: PLC0415
     from cosmodrome.namesrv.tls_settings import with_tls_config_file  # noqa: PLC0415
 
     flags = [] if data_dir is None else [Setting("dataDir", data_dir, "--data-dir")]
-    loaded = load_config(ConfigSources(file=file, environment=os.environ, flags=flags))
-    config = with_tls_config_file(loaded.config)
+    sources = ConfigSources(file=file, environment=os.environ, flags=flags)
+    if is_wrong:
+        try:
+            loaded = load_usable(sources)
+        except ConfigError:  # as if the file were empty
+            loaded = load_usable(dataclasses.replace(sources, file=os.devnull))
+    else:
+        loaded = load_config(sources)
+    config = loaded.config
+    with contextlib.suppress(*_known_faults(is_wrong=is_wrong)):
+        config = with_tls_config_file(config)
     subject = Subject(
         kind="namesrv",
         host=config.bind_address,
         port=config.listen_port,
-        http=_http(config.http or default_address(config.listen_port)),
+        http=_http(config.http if "http" in loaded.sources else default_address(config.listen_port)),
         folder=Path(config.data_dir),
         pid_file=Path(config.pid_file),
         certificates=_paths(config),
     )
-    return subject, [note.text for note in loaded.notes if note.level >= logging.WARNING], ""
+    notes = tuple(note.text for note in loaded.notes if note.level >= logging.WARNING)
+    return _Known(subject=subject, source=str(loaded.path or ""), notes=notes)
 
 
-def _broker(file: str | None, data_dir: str | None) -> tuple[Subject, list[str], str]:
+def _broker(file: str | None, data_dir: str | None, *, is_wrong: bool = False) -> _Known:
+    """Give what a broker is started with; when something in it is wrong, what is right in it.
+
+    Raises:
+        ConfigError: Something is wrong, and nobody said so.
+    """
     from cosmodrome.broker.tls import with_tls_config_file  # noqa: PLC0415  # one program's at a time
     from cosmodrome.cli.broker import BrokerOptions, load_settings, pid_path  # noqa: PLC0415
 
     settings = () if data_dir is None else (("storePathRootDir", data_dir),)
     options = BrokerOptions(config_file=file, settings=settings)
-    config = with_tls_config_file(load_settings(options).config)
+    config = _usable_of_broker(options) if is_wrong else load_settings(options).config
+    with contextlib.suppress(*_known_faults(is_wrong=is_wrong)):
+        config = with_tls_config_file(config)
     subject = Subject(
         kind="broker",
         host=config.bind_address,
@@ -113,7 +158,33 @@ def _broker(file: str | None, data_dir: str | None) -> tuple[Subject, list[str],
         pid_file=pid_path(options, config),
         certificates=_paths(config),
     )
-    return subject, [], config.namesrv_addr
+    return _Known(subject=subject, source=file or "", name_servers=config.namesrv_addr)
+
+
+def _known_faults(*, is_wrong: bool) -> tuple[type[Exception], ...]:
+    return (ConfigError,) if is_wrong else ()
+
+
+def _usable_of_broker(options: Any) -> Any:
+    """Give the settings of a broker without those that cannot be used, by themselves or with others."""
+    from cosmodrome.broker.config import BrokerConfig  # noqa: PLC0415  # one program's at a time
+    from cosmodrome.configuring.described import Program  # noqa: PLC0415
+    from cosmodrome.configuring.files import read_settings_file  # noqa: PLC0415
+    from cosmodrome.configuring.settings import DEFAULT_STORE  # noqa: PLC0415
+
+    flags = {"storePathRootDir": DEFAULT_STORE} | dict(options.settings)
+    texts = dict(flags)
+    with contextlib.suppress(ConfigError):
+        file = read_settings_file(options.config_file, Program.BROKER)
+        texts = {key: entry.value for key, entry in file.last().items()} | dict(options.settings)
+        texts.setdefault("storePathRootDir", DEFAULT_STORE)
+    while texts:
+        try:
+            return BrokerConfig.of_java(texts)
+        except ConfigError as error:
+            left = {key: text for key, text in texts.items() if key not in error.keys}
+            texts = left if len(left) < len(texts) else {}
+    return BrokerConfig.of_java(flags)
 
 
 def _paths(config: Any) -> tuple[Path, ...]:

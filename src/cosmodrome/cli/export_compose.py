@@ -25,9 +25,7 @@ def _image(_ctx: click.Context, _param: click.Parameter, value: str | None) -> s
 @click.option(
     "--broker/--no-broker", "has_broker", default=False, help="With a broker that registers with all of them."
 )
-@click.option(
-    "--image", metavar="NAME", callback=_image, help="Use this image; without it one is built from a checkout."
-)
+@click.option("--image", metavar="NAME", callback=_image, help="Use this image; by default what a checkout builds.")
 def command(*, servers: int, has_broker: bool, image: str | None) -> None:
     """Print a compose file: NameServers, each with its volume, and a broker if wanted."""
     click.echo(compose_file(servers, image, has_broker=has_broker), nl=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from cosmodrome.operating.units import KINDS, unit
+from cosmodrome.operating.units import KINDS, hidden, unit
 
 
 @click.command("systemd")
@@ -19,10 +19,13 @@ from cosmodrome.operating.units import KINDS, unit
 def command(kind: str, program: str | None, config_file: str | None) -> None:
     """Print a unit of systemd for a NameServer or a broker: its own user, no rights, restarted when that helps."""
     chosen = program or _own_program()
+    file = config_file and str(Path(config_file).absolute())
     try:
-        click.echo(unit(kind, chosen, config_file and str(Path(config_file).absolute())), nl=False)
+        click.echo(unit(kind, chosen, file), nl=False)
     except ValueError as error:
         raise click.UsageError(f"{error}; name another with --program or -c") from error
+    for each in hidden([chosen, *([file] if file else [])]):
+        click.echo(f"warning: {each}", err=True)
 
 
 def _own_program() -> str:

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 import click
 
-from cosmodrome.cli.http_target import TOKEN_VARIABLE
-from cosmodrome.errors import UnavailableError
+from cosmodrome.cli.http_target import TOKEN_VARIABLE, api_of
+from cosmodrome.errors import AdminError, UnavailableError, UsageError
 from cosmodrome.operating import control
 from cosmodrome.operating.api import Api
-from cosmodrome.operating.process import Waiting
+from cosmodrome.operating.process import RunningProcess, Waiting
 
 _CONTEXT: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -33,6 +33,7 @@ class Target:
     config_file: str | None
     data_dir: str | None
     http: str | None
+    namesrv_addr: str | None
     timeout_s: float
     form: str
     is_quiet: bool
@@ -52,6 +53,10 @@ def _of_a_server(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--data-dir", "--dataDir", metavar="D", help="Its data folder; of a broker, that of its store."),
         click.option(
             "--http", metavar="A:P", help=f"Tell it by HTTP, also on another host (a NameServer only; ${TOKEN_VARIABLE})."
+        ),
+        click.option(
+            "-n", "--namesrvAddr", "namesrv_addr", metavar="A:P",
+            help="The same by its remoting address: HTTP is 10000 ports above.",
         ),
         click.option(
             "--timeout", "timeout_s", type=click.FloatRange(0, min_open=True), default=90.0, show_default=True, metavar="S",
@@ -86,6 +91,9 @@ def _reload(**flags: Any) -> int:
 @click.option("--until", type=click.IntRange(0), metavar="N", help="Wait until it has no more than N connections.")
 def _drain(*, undo: bool, until: int | None, **flags: Any) -> int:
     """Take a NameServer out of use, by HTTP: it is not ready, newer clients are sent away, and everybody else is served.
+
+    Without --http and -n it is the one of $NAMESRV_ADDR, or else that of this host. One that is named by its pid file,
+    its configuration or its data folder is asked where it listens.
 
     Exit code 69 when there is no server, 75 when it has too many connections in the end, 77 when we may not.
     """
@@ -128,7 +136,7 @@ def pid_path(target: Target) -> Path:
         settings = () if target.data_dir is None else (("storePathRootDir", target.data_dir),)
         options = BrokerOptions(config_file=target.config_file, settings=settings)
         return pid_path(options, load_settings(options).config)
-    return Path(_namesrv_config(target).pid_file)
+    return Path(_namesrv_config(target).config.pid_file)
 
 
 def _namesrv_config(target: Target) -> Any:
@@ -136,22 +144,58 @@ def _namesrv_config(target: Target) -> Any:
 
     flags = [] if target.data_dir is None else [Setting("dataDir", target.data_dir, "--data-dir")]
     sources = ConfigSources(file=target.config_file, environment=os.environ, flags=flags, lenient=True)
-    return load_config(sources).config
+    return load_config(sources)
 
 
 def _is_by_http(target: Target) -> bool:
-    """Whether the server is told by HTTP: when its address is given, and where processes cannot be sent signals."""
-    return target.http is not None or (sys.platform == "win32" and target.kind == "namesrv")
+    """Whether the server is told by HTTP: when its address is given, and where processes cannot be sent signals.
+
+    Raises:
+        UsageError: The address is that of a NameServer, and a broker is meant.
+    """
+    if target.kind == "broker" and target.namesrv_addr is not None:
+        raise UsageError(
+            "-n names a NameServer, and a broker is meant.", remedy="-c FILE, --data-dir DIR or --pid-file FILE"
+        )
+    is_named = target.http is not None or target.namesrv_addr is not None
+    return is_named or (sys.platform == "win32" and target.kind == "namesrv")
 
 
 def _api(target: Target) -> Api:
-    address = target.http
-    if address is None:
+    """Give where it is told by HTTP: as flags say, as the environment says, else where the one of this host has it."""
+    from cosmodrome.client.addresses import ADDRESS_VARIABLES  # noqa: PLC0415  # slow to load
+
+    timeout_s = min(target.timeout_s, 30.0)
+    is_of_this_host = any(each is not None for each in (target.pid_file, target.config_file, target.data_dir))
+    is_elsewhere = not is_of_this_host and any(os.environ.get(name, "").strip() for name in ADDRESS_VARIABLES)
+    if is_elsewhere or target.http is not None or target.namesrv_addr is not None:
+        return api_of(target.http, target.namesrv_addr, timeout_s)
+    return Api(_own_http(target), token=os.environ.get(TOKEN_VARIABLE, ""), timeout_s=timeout_s)
+
+
+def _own_http(target: Target) -> str:
+    """Give where the NameServer of this host with this pid file or configuration answers HTTP, if it does.
+
+    Raises:
+        ConfigError: The configuration cannot be used.
+        UnavailableError: It runs without HTTP.
+    """
+    try:
+        with RunningProcess(pid_path(target)) as process:
+            found = process.addresses()
+    except AdminError:
+        found = None
+    if found is not None:
+        who, http = f"the NameServer at {found.remoting}", found.http
+    else:
         from cosmodrome.namesrv.http_service import default_address  # noqa: PLC0415  # slow to load
 
-        config = _namesrv_config(target)
-        address = config.http or default_address(config.listen_port)
-    return Api(address, token=os.environ.get(TOKEN_VARIABLE, ""), timeout_s=min(target.timeout_s, 30.0))
+        loaded = _namesrv_config(target)
+        who = "a NameServer with this configuration"
+        http = loaded.config.http if "http" in loaded.sources else default_address(loaded.config.listen_port)
+    if not http:
+        raise UnavailableError(f"{who} has no HTTP.", remedy="start it with --http 127.0.0.1:PORT")
+    return str(http)
 
 
 def _show(target: Target, result: control.Reloaded | control.Drained | control.Stopped) -> int:

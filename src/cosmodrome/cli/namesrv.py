@@ -147,7 +147,13 @@ def _serve(options: NamesrvOptions, sources: ConfigSources, loaded: LoadedConfig
     has_banner = options.banner if options.banner is not None else bool(sys.stderr and sys.stderr.isatty())
     terminal = Terminal(stdout=LineWriter(outputs.stdout), stderr=LineWriter(outputs.stderr if has_banner else None))
     announcer = Announcer(
-        words=NamesrvWords(loaded=loaded, terminal=terminal, began_s=began_s, publish=log.publish),
+        words=NamesrvWords(
+            loaded=loaded,
+            terminal=terminal,
+            began_s=began_s,
+            publish=log.publish,
+            no_http=lambda: name_server.no_http,
+        ),
         pid_file=PidFile(Path(config.pid_file), is_asked_for="pidFile" in loaded.sources),
         ready_fd=options.ready_fd,
         manager=ServiceManager(os.environ),

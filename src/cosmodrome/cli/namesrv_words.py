@@ -5,7 +5,7 @@ Must not know: when something is said (serve.py).
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,12 +36,14 @@ class NamesrvWords:
         terminal: Where the lines go.
         began_s: When the start began, by `time.perf_counter`.
         publish: Told when the previous run had no proper end.
+        no_http: Asked, once it serves, why there is no HTTP that should be; empty when nothing is missing.
     """
 
     loaded: LoadedConfig
     terminal: Terminal
     began_s: float
     publish: Publish = lambda _: None
+    no_http: Callable[[], str] = str
 
     def explained(self, error: BindError) -> BindError:
         """Say who has the port, and which one is free."""
@@ -57,7 +59,9 @@ class NamesrvWords:
         kind = self.loaded.config.serialize_type.name
         self.terminal.stdout.write(f"The Name Server boot success. serializeType={kind}, address {address}")
         took_s = time.perf_counter() - self.began_s
-        start = Start(loaded=self.loaded, address=address, took_s=took_s, http_address=http_address)
+        start = Start(
+            loaded=self.loaded, address=address, took_s=took_s, http_address=http_address, no_http=self.no_http()
+        )
         self.terminal.stderr.write(banner(start, own_address()))
 
     def stopping(self, reason: str) -> None:

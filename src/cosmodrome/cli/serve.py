@@ -88,13 +88,14 @@ class Announcer(Generic[SummaryT]):
     manager: ServiceManager = field(default_factory=lambda: ServiceManager({}))
 
     def ready(self, address: str, http_address: str = "") -> None:
-        """Announce a listener, and that of HTTP if there is one.
+        """Announce a listener, as bound, and that of HTTP if there is one.
 
         Raises:
             StorageError: The pid file cannot be written.
         """
         if self.pid_file is not None:
             previous = self.pid_file.take()
+            self.pid_file.leave_addresses(address, http_address)
             if previous is not None:
                 self.words.unclean_end(previous, self.pid_file.path)
         self.words.ready(address, http_address)
@@ -204,7 +205,8 @@ class _Reloading(Generic[ReadT_contra, SummaryT]):
             await asyncio.sleep(watch.interval_s)
             changed = await asyncio.to_thread(watch.look)  # a network disk may take its time
             if changed:
-                _LOG.info("%s changed: reading the configuration again", ", ".join(map(str, changed)))
+                shown = ", ".join(map(str, changed))
+                _LOG.info("%s changed: reading the configuration again", shown, extra={"event": "config.reading"})
                 self.soon()
 
     def soon(self) -> None:
@@ -224,7 +226,8 @@ class _Reloading(Generic[ReadT_contra, SummaryT]):
             try:
                 outcome = await self._server.reload(self._read_config)
             except Exception as error:  # noqa: BLE001  # outermost: a server goes on
-                _LOG.exception("the configuration could not be read again; nothing was changed")
+                what = "the configuration could not be read again; nothing was changed"
+                _LOG.exception(what, extra={"event": "config.reload_failed"})
                 outcome = ReloadOutcome(reason=f"a fault of this program: {type(error).__name__}, see the server's log")
             announcer.reloaded(outcome, began_ns)
             announcer.manager.ready(f"listening on {self._server.address}")

@@ -41,13 +41,17 @@ def watch_signals(loop: asyncio.AbstractEventLoop, on_hangup: Callable[[], None]
         loop.add_signal_handler(number, begin_stop, number)
     loop.add_signal_handler(signal.SIGHUP, _hang_up, on_hangup)
     for number in (signal.SIGUSR1, signal.SIGUSR2):
-        loop.add_signal_handler(number, _LOG.info, "%s: nothing to do", number.name)
+        loop.add_signal_handler(number, _ignore, number.name)
     return signalled
 
 
 def _hang_up(on_hangup: Callable[[], None]) -> None:
-    _LOG.info("SIGHUP: reading the configuration again")
+    _LOG.info("SIGHUP: reading the configuration again", extra={"event": "config.reading"})
     on_hangup()
+
+
+def _ignore(name: str) -> None:
+    _LOG.info("%s: nothing to do", name, extra={"event": "signal.ignored"})
 
 
 def ignore_signals(loop: asyncio.AbstractEventLoop) -> None:

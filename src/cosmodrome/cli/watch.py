@@ -5,6 +5,7 @@ Must not know: how events come (cosmodrome.operating.event_source).
 """
 
 import datetime as dt
+import difflib
 import json
 import os
 import sys
@@ -15,9 +16,11 @@ from typing import Any, Final
 import click
 
 from cosmodrome.cli.http_target import api_of, target_options
+from cosmodrome.errors import UsageError
 from cosmodrome.operating.event_source import EventSource
 
 _CONTEXT: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+_GAP: Final = "gap"
 _HEAD: Final = ("event_id", "time", "level", "event")
 
 
@@ -39,6 +42,7 @@ def watch(**flags: Any) -> int:
     When the connection breaks it is made again, and goes on where it broke off; what was lost is told as an event `gap`.
     Needs a NameServer of Cosmodrome with HTTP; exit code 69 where there is none.
     """
+    _check_types(flags["types"])
     source = EventSource(
         api_of(flags["http"], flags["namesrv_addr"], flags["timeout_s"]),
         [(name, text) for name, each in _QUERY.items() for text in flags[each]] + [("after", "0")] * flags["replay"],
@@ -53,6 +57,28 @@ def watch(**flags: Any) -> int:
 
 
 _QUERY: Final = {"type": "types", "topic": "topics", "broker": "brokers"}
+
+
+def _check_types(types: tuple[str, ...]) -> None:
+    """Refuse a type that no event has: nothing would ever be shown.
+
+    Raises:
+        UsageError: There is one.
+    """
+    from cosmodrome.namesrv.event_filter import event_names, matches_any  # noqa: PLC0415  # only for --type
+
+    known = [*event_names(), _GAP] if types else []
+    pieces = [piece for each in types for piece in each.split(",") if piece]
+    unknown = next((each for each in pieces if not matches_any(each, known)), None)
+    if unknown is None:
+        return
+    first_parts = dict.fromkeys(name.partition(".")[0] for name in known)
+    near = difflib.get_close_matches(unknown, [*known, *first_parts])
+    raise UsageError(
+        f"--type {unknown!r} is no event.",
+        why="nothing would ever be shown.",
+        remedy=f"did you mean {' or '.join(near)}?" if near else f"first words of names are: {', '.join(first_parts)}",
+    )
 
 
 def _on_lost(*, is_quiet: bool) -> Any:

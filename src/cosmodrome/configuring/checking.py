@@ -19,12 +19,16 @@ from cosmodrome.namesrv.properties import Property
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedFile:
-    """What was found: `faults` prevent a start, `warnings` do not. `program` is None when it could not be read."""
+    """What was found: `faults` prevent a start, `warnings` do not.
+
+    `program` is None when it could not be read; with `fits_both` nothing tells that it is not the other one's.
+    """
 
     shown: str
     program: Program | None
     faults: tuple[ConfigFault, ...]
     warnings: tuple[str, ...] = ()
+    fits_both: bool = False
 
 
 def check_file(given: str, program: Program | None = None) -> CheckedFile:
@@ -48,7 +52,9 @@ def _checked_namesrv(file: SettingsFile) -> CheckedFile:
         faults = error.faults or (ConfigFault("", "", error.what.rstrip(".")),)
         return CheckedFile(shown=file.shown, program=file.program, faults=faults)
     warnings = tuple(note.text for note in loaded.notes if note.level >= logging.WARNING)
-    return CheckedFile(shown=file.shown, program=file.program, faults=(), warnings=warnings)
+    return CheckedFile(
+        shown=file.shown, program=file.program, faults=(), warnings=warnings, fits_both=not file.is_certain
+    )
 
 
 def broker_faults(file: SettingsFile) -> list[ConfigFault]:

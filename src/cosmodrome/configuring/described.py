@@ -30,6 +30,8 @@ class Program(enum.StrEnum):
     BROKER = "broker"
 
 
+TITLES: Final = {Program.NAMESRV: "Settings of a NameServer", Program.BROKER: "Settings of a broker"}
+"""How a first file of settings begins, behind its mark of a comment."""
 PROGRAMS: Final = {Program.NAMESRV: "NameServer", Program.BROKER: "broker"}
 """Their names for people."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cosmodrome.configuring.described import Program, broker_keys, namesrv_keys
+from cosmodrome.configuring.described import TITLES, Program, broker_keys, namesrv_keys
 from cosmodrome.configuring.java_broker_keys import JAVA_BROKER_KEYS
 from cosmodrome.errors import ConfigError
 from cosmodrome.namesrv.config_keys import KEYS_WITHOUT_FIELD
@@ -17,6 +17,7 @@ from cosmodrome.namesrv.config_store import decode, format_of
 from cosmodrome.namesrv.properties import Property
 
 _LARGEST_BYTES: Final = 4 * 1024 * 1024
+_NAMESRV_WORDS: Final = ("namesrv", "nameserver", "name-server")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,7 @@ class SettingsFile:
         data: All of it.
         text: The same as text.
         entries: Its settings in their order, duplicates among them.
+        is_certain: Whether something tells that it is not the other program's.
     """
 
     shown: str
@@ -38,6 +40,7 @@ class SettingsFile:
     data: bytes
     text: str
     entries: tuple[Property, ...]
+    is_certain: bool = True
 
     def place(self, entry: Property) -> str:
         """Give where an entry stands."""
@@ -79,14 +82,23 @@ def read_settings_file(given: str, program: Program | None = None) -> SettingsFi
         entries = format_of(path).parse(text)
     except ConfigError as error:
         raise ConfigError(f"{given}: {error.what}", why=error.why, remedy=error.remedy) from error
-    keys = (each.key for each in entries)
+    whose = program or program_of(path, (each.key for each in entries), text)
     return SettingsFile(
-        shown=given, path=path, program=program or program_of(path, keys), data=data, text=text, entries=entries
+        shown=given,
+        path=path,
+        program=whose or Program.NAMESRV,
+        data=data,
+        text=text,
+        entries=entries,
+        is_certain=whose is not None,
     )
 
 
-def program_of(path: Path, keys: Iterable[str]) -> Program:
-    """Tell whose file it is: whose keys it holds more of; when neither, its name decides."""
+def program_of(path: Path, keys: Iterable[str], text: str) -> Program | None:
+    """Tell whose file it is; None when nothing does.
+
+    Whose keys it holds more of; when neither, its first line if `config init` wrote it, then its name.
+    """
     namesrv = namesrv_keys().keys() | KEYS_WITHOUT_FIELD
     broker = broker_keys().keys() | JAVA_BROKER_KEYS.keys()
     held = list(keys)
@@ -94,4 +106,13 @@ def program_of(path: Path, keys: Iterable[str]) -> Program:
     balance -= sum(key in namesrv and key not in broker for key in held)
     if balance:
         return Program.BROKER if balance > 0 else Program.NAMESRV
-    return Program.BROKER if "broker" in path.name.lower() else Program.NAMESRV
+    marked = next((program for program, title in TITLES.items() if text.startswith(f"# {title}.")), None)
+    return marked or _named(path.name.lower())
+
+
+def _named(name: str) -> Program | None:
+    if "broker" in name:
+        return Program.BROKER
+    if name.endswith(".toml") or any(word in name for word in _NAMESRV_WORDS):
+        return Program.NAMESRV
+    return Program.BROKER if name.endswith(".conf") else None

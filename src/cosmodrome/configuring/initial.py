@@ -7,7 +7,7 @@ Must not know: where the file is put (cli/).
 from collections.abc import Mapping
 from typing import Final
 
-from cosmodrome.configuring.described import KeyDescription, Program, keys_of
+from cosmodrome.configuring.described import TITLES, KeyDescription, Program, keys_of
 from cosmodrome.namesrv.config import parse_values
 from cosmodrome.namesrv.properties import entry
 
@@ -80,10 +80,6 @@ _BROKER: Final[Mapping[str, tuple[str, ...]]] = {
     "TLS": ("tls.server.mode", "tls.test.mode.enable", "tls.server.certPath", "tls.server.keyPath"),
     "This file": ("configWatchSeconds",),
 }
-_TITLES: Final = {
-    Program.NAMESRV: "Settings of a NameServer",
-    Program.BROKER: "Settings of a broker",
-}
 
 
 def initial_text(program: Program, *, is_toml: bool) -> str:
@@ -91,7 +87,7 @@ def initial_text(program: Program, *, is_toml: bool) -> str:
     sections = _NAMESRV if program is Program.NAMESRV else _BROKER
     keys = keys_of(program)
     head = (
-        f"# {_TITLES[program]}. Take the # away where another value is wanted; what is not here has its default.\n"
+        f"# {TITLES[program]}. Take the # away where another value is wanted; what is not here has its default.\n"
         "# cosmodrome config explain KEY tells more of each, cosmodrome config check FILE what is wrong.\n"
     )
     return head + "".join(

@@ -104,6 +104,21 @@ def load_config(sources: ConfigSources) -> LoadedConfig:
         ConfigError: Something is wrong; the text names every place, and no socket was opened.
     """
     problems = _Problems(lenient=sources.lenient)
+    loaded = _loaded(sources, problems)
+    problems.raise_if_any()
+    return loaded
+
+
+def load_usable(sources: ConfigSources) -> LoadedConfig:
+    """Give what a configuration comes to without the settings that cannot be used: for who only looks.
+
+    Raises:
+        ConfigError: The file cannot be read at all.
+    """
+    return _loaded(sources, _Problems(lenient=sources.lenient))
+
+
+def _loaded(sources: ConfigSources, problems: "_Problems") -> LoadedConfig:
     outer = problems.usable([*_environment_settings(sources.environment, problems), *sources.flags])
     path = _file_in_use(sources.file, outer)
     file = _read_file(path, sources.file, problems) if path else _File()
@@ -115,7 +130,6 @@ def load_config(sources: ConfigSources) -> LoadedConfig:
         values["configStorePath"] = sources.file or str(path)
     config = NamesrvConfig(**{KEYS[key].field_name: value for key, value in values.items()})  # type: ignore[arg-type]
     _check_paths(config, problems)
-    problems.raise_if_any()
     store = ConfigStore(
         path or Path(config.config_store_path),
         {each.key: each.origin for each in outer},
@@ -124,6 +138,7 @@ def load_config(sources: ConfigSources) -> LoadedConfig:
         damaged_ms=file.damaged_ms,
     )
     store.sources = {key: each.origin for key, each in settings.items()}
+    store.outdone = _outdone(read, outer)
     return LoadedConfig(
         config=config,
         sources=store.sources,
@@ -218,6 +233,15 @@ def _java_environment_settings(environment: Mapping[str, str]) -> list[Setting]:
         for variable, key in JAVA_ENVIRONMENT.items()
         if environment.get(variable, "").strip()
     ]
+
+
+def _outdone(read: Sequence[Setting], outer: Sequence[Setting]) -> dict[str, str]:
+    """Give the keys that the file gives another value than environment or flags, and which of those wins."""
+    winners = {each.key: each for each in outer if each.key in KEYS}
+    texts = {each.key: each.text for each in read if each.key in winners}
+    written, _ = parse_values(texts)
+    in_force, _ = parse_values({key: winners[key].text for key in texts})
+    return {key: winners[key].origin for key in texts if written[key] != in_force[key]}
 
 
 def _file_in_use(given: str | None, outer: Sequence[Setting]) -> Path | None:

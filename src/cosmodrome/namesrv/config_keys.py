@@ -73,7 +73,7 @@ class Kind(enum.Enum):
     PATH = "path"
     SERIALIZE_TYPE = "JSON or ROCKETMQ"
     ADMIN_POLICY = "compatible, hardened or open"
-    NETWORKS = "networks, separated by ;"
+    NETWORKS = "networks, separated by semicolons"
     ADDRESS = "host:port"
     LISTENER = "host:port, or off"
     CHOICE = "one of several words"
@@ -152,7 +152,7 @@ class Key:
         allowed = self.request_range
         if allowed is not None and isinstance(value, int) and value and value not in allowed:
             raise ValueError(
-                f"must be between {allowed[0]} and {allowed[-1]}{_in_unit(self)} when a request changes it, "
+                f"must be between {allowed[0]} and {allowed[-1]}{_unit_after(self)} when a request changes it, "
                 f"not {value}; the file and the command line may go further"
             )
 
@@ -197,7 +197,7 @@ def _read_number(key: Key, text: str) -> int:
     if not _NUMBER.fullmatch(digits):
         raise ValueError(f"must be a whole number{_in_unit(key)}, not {_quoted(text)}")
     if len(digits) > LONGEST_NUMBER or not key.minimum <= int(digits) <= key.maximum:
-        raise ValueError(f"must be between {key.minimum} and {key.maximum}{_in_unit(key)}, not {_quoted(digits)}")
+        raise ValueError(f"must be between {key.minimum} and {key.maximum}{_unit_after(key)}, not {_quoted(digits)}")
     return int(digits)
 
 
@@ -296,6 +296,10 @@ def _read_listener(_key: Key, text: str) -> str:
 def _is_control(char: str) -> bool:
     """Tell whether a value must not hold this character. A tab is harmless in files, listings and logs."""
     return (char < " " and char != "\t") or "\x7f" <= char <= "\x9f" or char in _LINE_SEPARATORS
+
+
+def _unit_after(key: Key) -> str:
+    return f" {key.unit}" if key.unit else ""
 
 
 def _in_unit(key: Key) -> str:

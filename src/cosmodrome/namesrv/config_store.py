@@ -38,6 +38,8 @@ class ConfigStore:
 
     Attributes:
         sources: For each key that is not a default: where its value stands. Who reads it all fills it in.
+        outdone: For each key whose value in the file is not the one in force: the flag or variable that it loses to.
+            Who reads it all fills it in, too.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class ConfigStore:
     ) -> None:
         self.path = path
         self.sources: Mapping[str, str] = {}
+        self.outdone: Mapping[str, str] = {}
         self._written: Stamp | None = None
         self.overriding = dict(overriding or {})
         self.is_given = is_given

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from fnmatch import translate
 
+from cosmodrome.namesrv import events
 from cosmodrome.namesrv.event_history import Record
 from cosmodrome.namesrv.events import Event, KVDeleted, KVPut
 
@@ -25,7 +26,7 @@ class EventFilter:
     """
 
     def __init__(self, types: Sequence[str] = (), topics: Sequence[str] = (), brokers: Sequence[str] = ()) -> None:
-        self._type = _pattern([*types, *(f"{each}.*" for each in types if "." not in each and "*" not in each)])
+        self._type = _type_pattern(types)
         self._topic = _pattern(topics)
         self._broker = _pattern(brokers)
 
@@ -46,6 +47,18 @@ class EventFilter:
         return wanted if wanted or record.names_left_out else None
 
 
+def event_names() -> tuple[str, ...]:
+    """Give the name of every event, in order."""
+    kinds = [each for each in vars(events).values() if isinstance(each, type) and issubclass(each, Event)]
+    return tuple(sorted({kind.NAME for kind in kinds if kind.NAME}))
+
+
+def matches_any(type_: str, names: Sequence[str]) -> bool:
+    """Tell whether one of the names is of this type."""
+    matches = _type_pattern([type_])
+    return matches is not None and any(map(matches, names))
+
+
 def topics_of(event: Event) -> tuple[str, ...]:
     """Give the topics that an event is about."""
     if isinstance(event, KVPut | KVDeleted):
@@ -63,6 +76,10 @@ def brokers_of(event: Event) -> tuple[str, ...]:
     """Give the broker names that an event is about."""
     names = (getattr(event, name, None) for name in ("broker", "old_broker"))
     return tuple(name for name in names if isinstance(name, str))
+
+
+def _type_pattern(types: Sequence[str]) -> _Matches | None:
+    return _pattern([*types, *(f"{each}.*" for each in types if "." not in each and "*" not in each)])
 
 
 def _pattern(patterns: Sequence[str]) -> _Matches | None:

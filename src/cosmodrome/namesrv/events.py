@@ -327,11 +327,15 @@ class ConfigChanged(Event, frozen=True, kw_only=True, gc=False):
 
 
 class ConfigReloaded(Event, frozen=True, kw_only=True, gc=False):
-    """The configuration was read again; `restart` are keys that have another value there than at the start."""
+    """The configuration was read again; `restart` are keys that have another value there than at the start.
+
+    `overridden` are keys that have another value in the file than in the environment or a flag, which win.
+    """
 
     NAME = "config.reloaded"
     applied: tuple[str, ...]
     restart: tuple[str, ...]
+    overridden: tuple[str, ...] | None = None
 
 
 class ConfigReloadFailed(Event, frozen=True, kw_only=True, gc=False):

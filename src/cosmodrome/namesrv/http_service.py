@@ -19,9 +19,14 @@ _HOST: Final = "127.0.0.1"
 
 
 class HttpService:
-    """Binds, starts and stops the listener that a configuration asks for, or the default one where that is offered."""
+    """Binds, starts and stops the listener that a configuration asks for, or the default one where that is offered.
+
+    Attributes:
+        missing: Why the default address could not be had; empty when it was, or none was wanted.
+    """
 
     def __init__(self, config: NamesrvConfig, publish: Publish, *, is_offered: bool = False) -> None:
+        self.missing = ""
         self._publish = publish
         self._is_asked_for = bool(config.http)
         self._address = config.http or (default_address(config.listen_port) if is_offered else "")
@@ -52,6 +57,7 @@ class HttpService:
         except (BindError, ConfigError) as error:
             if self._is_asked_for:
                 raise
+            self.missing = error.what
             self._publish(HttpUnavailable(address=self._address, reason=error.what))
         else:
             self._plane = plane

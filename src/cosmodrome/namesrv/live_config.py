@@ -19,13 +19,14 @@ ReadAgain = Callable[[], tuple[NamesrvConfig, ConfigStore]]
 class ReloadOutcome:
     """What became of a configuration that was read again.
 
-    Keys that are in force now, that wait for the next start, that are at fault; `reason` says why nothing was changed,
-    empty when something could be.
+    Keys that are in force now, that wait for the next start, that are at fault; those that the file gives another value,
+    with the flag or variable that wins over it; `reason` says why nothing was changed, empty when something could be.
     """
 
     applied: tuple[str, ...] = ()
     restart: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    overridden: Mapping[str, str] = dataclasses.field(default_factory=dict)
     reason: str = ""
 
 
@@ -46,6 +47,10 @@ class LiveConfig:
     def source(self, key: str) -> str:
         """Give where the value of a key stands: a file's line, a variable, a flag; `default` for one that is nowhere."""
         return "default" if self._store is None else self._store.sources.get(key, "default")
+
+    def overridden(self) -> Mapping[str, str]:
+        """Give the keys that the file gives another value than the one in force, and which flag or variable wins."""
+        return {} if self._store is None else self._store.outdone
 
     def port_bound(self, port: int) -> None:
         """Show the port that was really taken, as Java does; it is not saved."""

@@ -145,7 +145,9 @@ class EventLog:
 
 
 class LibraryLogHandler(logging.Handler):
-    """Prints records of `logging` in the same form as events; the event is the last part of the logger's name.
+    """Prints records of `logging` in the same form as events.
+
+    The event is what the record has as `event` (given as `extra`), else the last part of the logger's name.
 
     Records of one place in the code are one noisy kind, as most are about what a peer did; DEBUG is not counted. Those
     with a traceback are the same when it ends at the same place: one is printed in a minute, the others are counted.
@@ -165,7 +167,7 @@ class LibraryLogHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Print one record, or count it."""
         message = record.getMessage()
-        event = record.name.rpartition(".")[2]
+        event = str(getattr(record, "event", "")) or record.name.rpartition(".")[2]
         fields = {"message": message[: LONGEST_VALUE + 1]}
         entry = Entry(time_s=record.created, level=record.levelno, event=event, fields=fields)
         if record.levelno > logging.DEBUG:

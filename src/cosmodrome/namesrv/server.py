@@ -162,6 +162,11 @@ class NameServer:
         """Where HTTP is answered, `host:port` as bound; empty when it is not."""
         return self._http.address
 
+    @property
+    def no_http(self) -> str:
+        """Why there is no HTTP although the default address for it was wanted; empty when nothing is missing."""
+        return self._http.missing
+
     async def start(self) -> None:
         """Read what is on disk, then listen.
 
@@ -257,8 +262,9 @@ class NameServer:
             refused = error.keys if isinstance(error, ConfigError) else ()
             self._publish(ConfigReloadFailed(refused=refused or None, reason=error.what))
             return ReloadOutcome(refused=refused, reason=error.what)
-        self._publish(ConfigReloaded(applied=applied, restart=restart))
-        return ReloadOutcome(applied=applied, restart=restart)
+        overridden = self._config.overridden()
+        self._publish(ConfigReloaded(applied=applied, restart=restart, overridden=tuple(overridden) or None))
+        return ReloadOutcome(applied=applied, restart=restart, overridden=overridden)
 
     @property
     def counters(self) -> Counters:

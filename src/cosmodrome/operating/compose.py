@@ -49,15 +49,16 @@ _BROKER: Final = """\
     volumes: ["broker-a:/data"]
     healthcheck: {{disable: true}}
 """
-_BUILD: Final = """\
-  build:
-    context: ..
-    dockerfile: packaging/Containerfile
+IMAGE: Final = "cosmodrome"
+"""What the Containerfile is built as, when nobody names an image."""
+_BUILD: Final = f"""\
+  # In a checkout: docker build -f packaging/Containerfile -t {IMAGE} .
+  image: {IMAGE}
 """
 
 
 def compose_file(count: int, image: str | None, *, has_broker: bool) -> str:
-    """Give a file with so many NameServers (1 to MOST); without an image it is built from a checkout."""
+    """Give a file with so many NameServers (1 to MOST); without an image it has the name of one that a checkout builds."""
     letters = _LETTERS[:count]
     names = [f"namesrv-{letter}" for letter in letters]
     what = "One NameServer" if count == 1 else f"{count} NameServers"

@@ -6,7 +6,7 @@ Must not know: the grammar of the command line; where words are written.
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,16 +20,18 @@ _LISTS: Final = ("applied", "restart", "refused")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reloaded:
-    """Keys in force now, and at the next start."""
+    """Keys in force now, and at the next start; by key, the flag or variable that wins over the file."""
 
     applied: tuple[str, ...]
     needs_restart: tuple[str, ...]
+    overridden: Mapping[str, str] = field(default_factory=dict)
 
     def text(self) -> str:
         """Give it for people."""
         lines = [f"applied: {', '.join(self.applied)}" if self.applied else "nothing changed that can change now"]
         if self.needs_restart:
             lines.append(f"at the next start: {', '.join(self.needs_restart)}")
+        lines += [f"{key}: overridden by {origin}" for key, origin in self.overridden.items()]
         return "\n".join(lines)
 
 
@@ -45,7 +47,7 @@ class Drained:
         """Give it for people."""
         if not self.draining:
             return "in use again"
-        return f"out of use since {self.since}; {self.connections} connections are left"
+        return f"out of use since {self.since}; {_counted(self.connections, 'connections')} {'is' if self.connections == 1 else 'are'} left"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +60,13 @@ class Stopped:
 
     def text(self) -> str:
         """Give it for people."""
-        met = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in self.figures.items())
+        met = ", ".join(_counted(count, name.replace("_", " ")) for name, count in self.figures.items())
         return f"process {self.pid} ended in good order after {self.took_s:.1f} s ({met})"
+
+
+def _counted(count: int, what: str) -> str:
+    """Give `1 connection`, `2 connections`; `what` is the plural."""
+    return f"{count} {what.removesuffix('s') if count == 1 else what}"
 
 
 def reload_process(path: Path, timeout_s: float, waiting: Waiting) -> Reloaded:
@@ -81,7 +88,9 @@ def reload_process(path: Path, timeout_s: float, waiting: Waiting) -> Reloaded:
             why="nothing was changed: the configuration in force stays as it is.",
             remedy="mend it, and reload again",
         )
-    return Reloaded(applied=lists["applied"], needs_restart=lists["restart"])
+    return Reloaded(
+        applied=lists["applied"], needs_restart=lists["restart"], overridden=_overridden(outcome.get("overridden"))
+    )
 
 
 def reload_over_http(api: Api) -> Reloaded:
@@ -92,7 +101,16 @@ def reload_over_http(api: Api) -> Reloaded:
         AdminError: It does not answer, or refuses.
     """
     answer = _members(api, api.change("POST", "/api/v1/reload", {}), applied=list, needs_restart=list)
-    return Reloaded(applied=tuple(map(str, answer["applied"])), needs_restart=tuple(map(str, answer["needs_restart"])))
+    return Reloaded(
+        applied=tuple(map(str, answer["applied"])),
+        needs_restart=tuple(map(str, answer["needs_restart"])),
+        overridden=_overridden(answer.get("overridden")),
+    )
+
+
+def _overridden(found: object) -> dict[str, str]:
+    """Read what servers of earlier releases do not say."""
+    return {str(key): str(origin) for key, origin in found.items()} if isinstance(found, dict) else {}
 
 
 def drain(api: Api, *, draining: bool, until: int | None, timeout_s: float, waiting: Waiting) -> Drained:
@@ -108,7 +126,7 @@ def drain(api: Api, *, draining: bool, until: int | None, timeout_s: float, wait
         waited_s = time.monotonic() - begun_s
         if waited_s > timeout_s:
             raise NoAnswerError(
-                f"{api.address} is out of use, and has {state.connections} connections after {timeout_s:g} s.",
+                f"{api.address} is out of use, and has {_counted(state.connections, 'connections')} after {timeout_s:g} s.",
                 why="brokers, and clients older than 5.3.2, are not sent away by it.",
                 remedy="stop it: their connections end then, and they go elsewhere",
             )

@@ -1,7 +1,7 @@
 """The file that names the process while it runs.
 
-Owns: writing and removing it; whose it is; what it says about how the previous run ended; what is left for who asked
-    the process for a reload or its end (process.py reads it).
+Owns: writing and removing it; whose it is; what it says about how the previous run ended; what is left beside it: where
+    the process listens, and what came of a reload or its end (process.py reads it).
 Must not know: what the process does.
 """
 
@@ -25,6 +25,11 @@ _LONGEST_PID: Final = 20
 def outcome_path(pid_file: Path) -> Path:
     """Give where a server leaves what a reload came to."""
     return pid_file.with_name(f"{pid_file.name}.reload")
+
+
+def addresses_path(pid_file: Path) -> Path:
+    """Give where a server leaves the addresses that it listens on."""
+    return pid_file.with_name(f"{pid_file.name}.addresses")
 
 
 class PidFile:
@@ -79,19 +84,27 @@ class PidFile:
         self._descriptor = descriptor
         return previous or None
 
+    def leave_addresses(self, remoting: str, http: str) -> None:
+        """Leave beside the file where this process listens, as bound; `http` is empty when there is none."""
+        found = {"pid": os.getpid(), "remoting": remoting, "http": http}
+        self._leave(addresses_path(self.path), found, "who looks for this server goes by its configuration")
+
     def leave_outcome(self, outcome: Mapping[str, object]) -> None:
-        """Leave beside the file what a reload came to, for who asked for it; nothing when the file was not taken."""
+        """Leave beside the file what a reload came to, for who asked for it."""
+        self._leave(outcome_path(self.path), outcome, "who asked for a reload is told nothing")
+
+    def _leave(self, path: Path, content: Mapping[str, object], otherwise: str) -> None:
+        """Write a file beside this one, whole; nothing when this one was not taken."""
         if self._descriptor < 0:
             return
-        path = outcome_path(self.path)
         written = path.with_name(f"{path.name}.{os.getpid()}")
         try:
             written.unlink(missing_ok=True)
             with open(written, "xb") as file:  # noqa: PTH123  # a link that stands there is not followed
-                file.write(msgspec.json.encode(outcome))
+                file.write(msgspec.json.encode(content))
             written.replace(path)
         except OSError as error:
-            _LOG.warning("%s cannot be written: who asked for a reload is told nothing: %s", path, error.strerror)
+            _LOG.warning("%s cannot be written: %s: %s", path, otherwise, error.strerror)
 
     def release(self, figures: Mapping[str, int]) -> None:
         """Remove the file, unless it was not taken, or another process has put its own there. May be called again.
@@ -105,6 +118,7 @@ class PidFile:
             if int(self.path.read_text(encoding="ascii")) == os.getpid():
                 self.path.unlink()
                 outcome_path(self.path).unlink(missing_ok=True)
+                addresses_path(self.path).unlink(missing_ok=True)
                 os.pwrite(self._descriptor, b"%d\n%s\n" % (os.getpid(), msgspec.json.encode(figures)), 0)
         os.close(self._descriptor)
         self._descriptor = -1

@@ -1,6 +1,7 @@
 """A server of this machine, found by its pid file.
 
-Owns: whether it runs, and that it is the process that the file names; sending it signals; waiting for what it leaves.
+Owns: whether it runs, and that it is the process that the file names; where it listens; sending it signals; waiting
+    for what it leaves.
 Must not know: which server it is; who wants what of it.
 """
 
@@ -10,12 +11,13 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from cosmodrome.errors import DeniedError, NoAnswerError, UnavailableError, UnreachableError
-from cosmodrome.operating.pid_file import outcome_path
+from cosmodrome.operating.pid_file import addresses_path, outcome_path
 
 T = TypeVar("T")
 
@@ -25,6 +27,14 @@ _LOCKS: Final = Path("/proc/locks")
 
 Waiting = Callable[[float], None]
 """Told again and again how many seconds one has waited."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addresses:
+    """Where a server listens, `host:port` as bound; `http` is empty when it answers none."""
+
+    remoting: str
+    http: str
 
 
 class RunningProcess:
@@ -62,6 +72,16 @@ class RunningProcess:
     ) -> None:
         """Let go of the file."""
         os.close(self._descriptor)
+
+    def addresses(self) -> Addresses | None:
+        """Give where it listens; None when it did not say so, as servers of earlier releases do not."""
+        found = _read_object(addresses_path(self.path))
+        if found is None or found.get("pid") != self.pid:
+            return None
+        remoting, http = found.get("remoting"), found.get("http")
+        if not isinstance(remoting, str) or not isinstance(http, str):
+            return None
+        return Addresses(remoting=remoting, http=http)
 
     def reload(self, timeout_s: float, waiting: Waiting) -> dict[str, Any]:
         """Have it read its configuration again, and give what came of it.
@@ -181,8 +201,13 @@ def _holders(inode: int) -> set[int]:
 
 
 def _read_outcome(path: Path) -> dict[str, Any] | None:
+    found = _read_object(path)
+    return found if found is not None and isinstance(found.get("began_ns"), int) else None
+
+
+def _read_object(path: Path) -> dict[str, Any] | None:
     try:
         found = json.loads(path.read_bytes()[:1_000_000])
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) and isinstance(found.get("began_ns"), int) else None
+    return found if isinstance(found, dict) else None

@@ -4,6 +4,8 @@ Owns: every line of them.
 Must not know: what the servers do; where the text goes.
 """
 
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,6 +44,14 @@ _KINDS: Final = {
     ),
 }
 KINDS: Final = tuple(_KINDS)
+_HIDDEN: Final = {
+    "/home": "ProtectHome",
+    "/root": "ProtectHome",
+    "/run/user": "ProtectHome",
+    "/tmp": "PrivateTmp",  # noqa: S108 -- compared, not used
+    "/var/tmp": "PrivateTmp",  # noqa: S108 -- the same
+}
+"""Folders that the units do not see, and why."""
 
 _UNIT: Final = """\
 # {title} as a service of systemd. Install this file to
@@ -56,7 +66,7 @@ StartLimitBurst=5
 
 [Service]
 Type=notify
-ExecStart={command}
+{warnings}ExecStart={command}
 # Settings: {settings}
 EnvironmentFile=-/etc/cosmodrome/{kind}.env
 {environment}Environment=COSMODROME_LOG_FORMAT=json
@@ -117,6 +127,19 @@ WantedBy=multi-user.target
 """
 
 
+def hidden(paths: Iterable[str]) -> list[str]:
+    """Say of each path that a unit would not see, why; links are followed."""
+    found = []
+    for path in paths:
+        ways = {os.path.normpath(path), os.path.realpath(path)}
+        folder = next((each for each in _HIDDEN if any(way.startswith(f"{each}/") for way in ways)), None)
+        if folder is not None:
+            found.append(
+                f"the service cannot see {path}: {_HIDDEN[folder]}=yes hides {folder}. Install it elsewhere, such as /opt."
+            )
+    return found
+
+
 def unit(kind: str, program: str, file: str | None = None) -> str:
     """Give the unit of a server: `namesrv` or `broker`; `program` is the path of `cosmodrome`, `file` its configuration.
 
@@ -129,6 +152,7 @@ def unit(kind: str, program: str, file: str | None = None) -> str:
     found = _KINDS[kind]
     command = found.command.format(program=program, file=f" -c {file}" if file else "")
     return _UNIT.format(
+        warnings="".join(f"# WARNING: {each}\n" for each in hidden([program, *([file] if file else [])])),
         title=found.title,
         name=f"cosmodrome-{kind}",
         kind=kind,

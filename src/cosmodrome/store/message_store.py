@@ -129,7 +129,8 @@ class MessageStore:
         segments = self._log.segments
         segments.dirty |= {start for start in segments.starts if start + segments.file_bytes > self.report.read_from}
         self._make_certain()
-        self.report.log()
+        self.report.is_new = state.is_clean and state.mark is None and not self.report.end
+        self.report.log(self.settings.root)
 
     def _make_certain(self) -> None:
         """Put everything on disk, and write down that it is.

@@ -10,6 +10,7 @@ matter what became of them.
 
 import logging
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from cosmodrome.protocol.messages.sys_flag import TRANSACTION_MASK, TransactionType
@@ -45,6 +46,7 @@ class RecoveryReport:
 
     Attributes:
         is_clean: Whether it had been closed.
+        is_new: Whether nothing was there.
         read_from: Where reading the log began.
         certain_to: What is before it in the log is on disk for certain; the rest may be what an earlier process could
             not sync, and the system no longer knows that it is to be written.
@@ -57,6 +59,7 @@ class RecoveryReport:
     """
 
     is_clean: bool = True
+    is_new: bool = False
     read_from: int = 0
     certain_to: int = 0
     end: int = 0
@@ -66,12 +69,17 @@ class RecoveryReport:
     rebuilt: list[tuple[str, int]] = field(default_factory=list)
     misnumbered: list[int] = field(default_factory=list)
 
-    def log(self) -> None:
-        """Write what an operator has to know."""
-        logger.info(
-            "store opened after %s: %s records read from %s to %s",
-            "a clean stop" if self.is_clean else "a crash", self.records, self.read_from, self.end,
-        )  # fmt: skip
+    def log(self, folder: Path) -> None:
+        """Write what an operator has to know of the store in this folder."""
+        name = {"event": "store.opened"}
+        if self.is_new:
+            logger.info("the store %s is new", folder, extra=name)
+        else:
+            logger.info(
+                "the store %s was opened after %s: %s records read from %s to %s",
+                folder, "a clean stop" if self.is_clean else "a crash", self.records, self.read_from, self.end,
+                extra=name,
+            )  # fmt: skip
         for each in self.damaged:
             logger.error("the log is damaged from %s to %s; it is skipped and left as it is", each.start, each.end)
         if self.cut_from is not None:

@@ -4,7 +4,7 @@ import pytest
 
 from cosmodrome.admin.client_errors import explained_by_client
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.client.addresses import Servers
+from cosmodrome.client.addresses import Servers, parse_addresses
 from cosmodrome.errors import (
     AuthenticationError,
     BrokersFailedError,
@@ -30,7 +30,7 @@ B = "10.0.0.1:10911"
 async def explained(error: RocketMQError) -> tuple[int, str]:
     remoting = RemotingClient()
     try:
-        found = await explained_by_client(NameServers(remoting, Servers((), {}), 1.0), error)
+        found = await explained_by_client(NameServers(remoting, Servers(parse_addresses("h:1"), {}), 1.0), error)
     finally:
         await remoting.close()
     assert found.__cause__ is error or found is error
@@ -48,6 +48,13 @@ def caused(cause: RocketMQError | None, *, is_outcome_unknown: bool = False, lat
     ("error", "code", "text"),
     [
         (NoRouteError("T", "nobody"), 66, "No route info of this topic: T"),
+        (NoRouteError("T", "nobody"), 66, "No route info of this topic: T: nobody."),
+        (
+            NoRouteError("a|b", "no", is_for_writing=True),
+            66,
+            "topic a|b cannot be written: no broker takes messages for it.",
+        ),
+        (NoRouteError("a|b", "no"), 66, "cosmodrome why 'a|b' -n h:1; all topics: cosmodrome admin topicList -n h:1"),
         (NotFoundError(B, 17, "no topic"), 66, "no topic"),
         (RefusedError(B, 26, "Group G does not exist"), 66, "Group G does not exist"),
         (RefusedError(B, 206, "not online"), 66, "not online"),
@@ -58,6 +65,7 @@ def caused(cause: RocketMQError | None, *, is_outcome_unknown: bool = False, lat
         (RequestTimeoutError(f"{B} did not answer request 11 in 3 s"), 75, "--timeout 30"),
         (PendingLimitError("full"), 75, "full."),
         (ConnectError(f"cannot connect to {B}: refused"), 69, "brokerIP1"),
+        (ConnectError("x"), 69, "cosmodrome admin clusterList -n h:1; "),
         (MessageError("the topic is none"), 2, "the topic is none."),
         (ConfigError("namesrv: none."), 78, "namesrv: none."),
         (RocketMQError("else"), 1, "else."),

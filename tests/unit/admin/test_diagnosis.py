@@ -108,3 +108,26 @@ async def test_what_brokers_answer(error: AnswerError, kind: type[AdminError], t
     assert type(found) is kind
     assert text in found.render()
     assert found.__cause__ is error
+
+
+@pytest.mark.parametrize(
+    ("remark", "topic"),
+    [
+        ("No topic route info in name server for the topic: order-event\nSee https://x", "order-event"),
+        ("No topic route info in name server for the topic: %RETRY%g", "%RETRY%g"),
+        ("No topic route info in name server for the topic: $(reboot)", "TOPIC"),
+        ("no", "TOPIC"),
+    ],
+)
+async def test_a_missing_route_is_answered_with_the_next_command(remark: str, topic: str) -> None:
+    found = await explained("h:1", NotFoundError("h:1", 17, remark), uses_tls=False)
+
+    assert found.remedy == f"see why: cosmodrome why {topic} -n h:1; all topics: cosmodrome admin topicList -n h:1"
+
+
+async def test_a_denial_names_the_address_on_the_servers_own_host() -> None:
+    far = await explained("192.168.1.5:9877", NotPermittedError("h:1", 16, "no"), uses_tls=False)
+    near = await explained("127.0.0.1:9877", NotPermittedError("h:1", 16, "no"), uses_tls=False)
+
+    assert far.remedy == f"run it on the server's own host, with -n 127.0.0.1:9877, or {near.remedy}"
+    assert near.remedy == "have adminAllow and adminPolicy changed in the server's file"

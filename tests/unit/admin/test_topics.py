@@ -2,7 +2,10 @@
 
 import pytest
 
+from cosmodrome.admin.name_servers import NameServers
 from cosmodrome.admin.topics import TopicKind, kind_of, unknown_cluster
+from cosmodrome.client.addresses import Servers, parse_addresses
+from cosmodrome.transport.client import RemotingClient
 
 OWN = {"DefaultCluster", "broker-a"}
 
@@ -28,6 +31,12 @@ def test_kinds(name: str, kind: TopicKind) -> None:
     assert kind_of(name, OWN) is kind
 
 
-def test_an_unknown_cluster_is_told_with_the_known_ones() -> None:
-    assert unknown_cluster("X", ["b", "a"]).why == "known are: a, b."
-    assert unknown_cluster("X", []).why == "no broker is registered."
+async def test_an_unknown_cluster_is_told_with_the_known_ones() -> None:
+    remoting = RemotingClient()
+    servers = NameServers(remoting, Servers(parse_addresses("h:1"), {}), 1.0)
+    found = unknown_cluster(servers, "X", ["b", "a"])
+    await remoting.close()
+
+    assert found.why == "known are: a, b."
+    assert found.remedy == "check the spelling: cosmodrome admin clusterList -n h:1"
+    assert unknown_cluster(servers, "X", []).why == "no broker is registered."

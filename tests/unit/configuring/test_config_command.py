@@ -211,7 +211,7 @@ class TestCheck:
         assert ended.code == 1
         assert ended.out.splitlines() == [
             "a.properties:2: listenPort replaces that of line 1",
-            "a.properties: configuration OK (NameServer)",
+            "a.properties: configuration OK (fits both; checked as NameServer: --kind broker for the other)",
             'broker.conf:2: error unknown key "brokerIp1" (did you mean brokerIP1?)',
             "broker.conf: 1 wrong (broker)",
         ]
@@ -365,3 +365,47 @@ class TestLint:
         assert bad.code == 1
         found = [each for each in json.loads(bad.out)["findings"] if each["severity"] == "error"]
         assert [(each["file"], each["line"], each["key"]) for each in found] == [("bad.conf", 2, "brokerIP1")]
+
+
+class TestWhoseFile:
+    """`config check` says whose settings it looked at, and that it could not know."""
+
+    @pytest.mark.parametrize(
+        ("words", "text", "said"),
+        [
+            (("init", "x.properties", "--broker"), None, "configuration OK (broker)"),
+            (("init", "x.properties"), None, "configuration OK (NameServer)"),
+            (
+                (),
+                "bindAddress=127.0.0.1\nlistenPort=9876\n",
+                "configuration OK (fits both; checked as NameServer: --kind broker for the other)",
+            ),
+        ],
+    )
+    def test_a_file_with_the_keys_of_both(
+        self, cli: Cli, tmp_path: Path, words: tuple[str, ...], text: str | None, said: str
+    ) -> None:
+        if text is None:
+            assert cli(*words).code == 0
+        else:
+            (tmp_path / "x.properties").write_text(text)
+
+        assert cli("check", "x.properties").out == f"x.properties: {said}\n"
+        assert json.loads(cli("check", "x.properties", "-o", "json").out)["files"][0]["fits_both"] is (text is not None)
+        assert cli("check", "x.properties", "--kind", "broker").out == "x.properties: configuration OK (broker)\n"
+
+    def test_a_note_of_all_files_is_one_line(self, cli: Cli, tmp_path: Path) -> None:
+        for name in "abc":
+            text = f"brokerName={name}\nlistenPort=1{ord(name)}00\nstorePathRootDir={tmp_path}/{name}\n"
+            (tmp_path / f"{name}.conf").write_text(f"{text}rocketmq.namesrv.domain=x\n")
+
+        out = cli("a.conf", "b.conf", "c.conf", command=lint).out
+        rows = json.loads(cli("a.conf", "b.conf", "c.conf", "-o", "json", command=lint).out)["findings"]
+
+        assert out.count("rocketmq.namesrv.domain is a Java system property") == 1
+        assert "all 3 files: note rocketmq.namesrv.domain" in out
+        assert [each["file"] for each in rows if each["key"] == "rocketmq.namesrv.domain"] == [
+            "a.conf",
+            "b.conf",
+            "c.conf",
+        ]

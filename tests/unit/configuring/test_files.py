@@ -6,6 +6,7 @@ import pytest
 
 from cosmodrome.configuring.described import Program
 from cosmodrome.configuring.files import program_of, read_settings_file
+from cosmodrome.configuring.initial import initial_text
 from cosmodrome.errors import ConfigError
 
 
@@ -16,15 +17,26 @@ from cosmodrome.errors import ConfigError
         ("broker.conf", ["kvConfigPath"], Program.NAMESRV),
         ("x.properties", ["orderMessageEnable"], Program.NAMESRV),
         ("broker.conf", ["listenPort"], Program.BROKER),
-        ("x.conf", ["listenPort"], Program.NAMESRV),
+        ("x.conf", ["listenPort"], Program.BROKER),
+        ("namesrv.conf", ["listenPort"], Program.NAMESRV),
+        ("x.toml", ["listenPort"], Program.NAMESRV),
+        ("x.properties", ["listenPort"], None),
         ("my-broker.conf", [], Program.BROKER),
-        ("x", [], Program.NAMESRV),
+        ("x", [], None),
         ("x", ["popConsumerKVServiceEnable"], Program.BROKER),
         ("x", ["controllerType"], Program.NAMESRV),
     ],
 )
-def test_keys_and_then_the_name_tell_whose_it_is(name: str, keys: list[str], program: Program) -> None:
-    assert program_of(Path(name), keys) is program
+def test_keys_and_then_the_name_tell_whose_it_is(name: str, keys: list[str], program: Program | None) -> None:
+    assert program_of(Path(name), keys, "# x") is program
+
+
+@pytest.mark.parametrize("program", Program)
+def test_a_file_that_config_init_wrote_says_whose_it_is(program: Program) -> None:
+    text = initial_text(program, is_toml=False)
+
+    assert program_of(Path("x"), ["listenPort"], text) is program
+    assert program_of(Path("x"), ["brokerName", "listenPort"], text) is Program.BROKER, "keys count for more"
 
 
 def test_entries_have_their_places(tmp_path: Path) -> None:

@@ -404,3 +404,32 @@ def test_this_host_is_known() -> None:
     assert host.name
     assert all(not address.startswith("127.") for address, _ in host.addresses)
     assert host.file_system("/") or not host.mounts
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("flushDiskType=SYNC", "flushDiskType=SYNC_FLUSH"),
+        ("flushDiskType=sync-flush", "flushDiskType=SYNC_FLUSH"),
+        ("flushDiskType=ASYNC", "flushDiskType=ASYNC_FLUSH"),
+        ("flushDiskType=SYMC_FLUSH", "flushDiskType=SYNC_FLUSH"),
+        ("flushDiskType=", "flushDiskType=ASYNC_FLUSH"),
+        ("brokerRole=SYNC", "brokerRole=SYNC_MASTER"),
+        ("brokerRole=slave", "brokerRole=SLAVE"),
+        ("brokerRole=42", "brokerRole=ASYNC_MASTER"),
+    ],
+)
+def test_a_bad_word_is_answered_with_the_one_that_was_meant(linted: Lint, line: str, meant: str) -> None:
+    assert only(linted(with_line(line)), "bad-value").remedy == f"Write one of them, for example {meant}"
+
+
+def test_notes_that_all_files_have_are_known(linted: Lint) -> None:
+    note = "rocketmq.namesrv.domain=x\n"
+    second = GOOD.replace("broker-a", "broker-b").replace("10911", "11911").replace("rocketmq/store", "rocketmq/b")
+    both = linted(GOOD + note, second + "\n" + note)
+    one = linted(GOOD + note, second)
+
+    assert [each.file for each in both.findings if each.severity is Severity.NOTE] == ["a.conf", "b.conf"]
+    assert [(each.file, each.key) for each in both.everywhere()] == [("a.conf", "rocketmq.namesrv.domain")]
+    assert one.everywhere() == ()
+    assert linted(GOOD + note).everywhere() == ()

@@ -160,6 +160,9 @@ class TestValues:
         assert KEYS[name].parse("1") == 1
         assert reason(name, "0").startswith("must be between 1 and")
 
+    def test_a_limit_reads_with_its_unit(self) -> None:
+        assert reason("scanNotActiveBrokerInterval", "0") == 'must be between 1 and 86400000 milliseconds, not "0"'
+
     @pytest.mark.parametrize("name", named(Kind.INT, Kind.LONG))
     def test_no_number_is_negative(self, name: str) -> None:
         assert reason(name, "-1").startswith("must be between")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cosmodrome.errors import ConfigError
-from cosmodrome.namesrv.config_file import ConfigSources, LoadedConfig, Setting, load_config
+from cosmodrome.namesrv.config_file import ConfigSources, LoadedConfig, Setting, load_config, load_usable
 
 
 def load(file: Path | None = None, *, lenient: bool = False, **more: object) -> LoadedConfig:
@@ -64,6 +64,17 @@ class TestPrecedence:
             "productEnvName": f"{file}:3",
         }
 
+    def test_what_the_file_says_in_vain_is_known(self, file: Path) -> None:
+        """The same value twice is not in vain, however it is written."""
+        file.write_text("listenPort=1\nlistenPort=2\nbindAddress=127.0.0.1\norderMessageEnable=TRUE\nhttp=off\n")
+        found = load(
+            file,
+            flags={"listenPort": "3", "orderMessageEnable": "true"},
+            environment={"COSMODROME_BIND_ADDRESS": "::1", "COSMODROME_CLUSTER_TEST": "true"},
+        )
+
+        assert found.store.outdone == {"listenPort": "--listenPort", "bindAddress": "COSMODROME_BIND_ADDRESS"}
+
     def test_the_file_given_is_where_changes_are_kept_whatever_it_says(self, file: Path) -> None:
         """As in Java, where -c replaces configStorePath."""
         file.write_text("configStorePath=/elsewhere\n")
@@ -107,6 +118,15 @@ class TestPrecedence:
         file.write_text("dataDir=/data\n")
 
         assert load(file).config.kv_config_path == "/data/kvConfig.json"
+
+
+def test_what_can_be_used_of_a_wrong_configuration(file: Path) -> None:
+    file.write_text("listenPort=many\nbindAddress=::1\nzork=1\nserverWorkerThreads=x\n")
+    found = load_usable(ConfigSources(file=str(file), flags=[Setting("dataDir", "/d", "--data-dir")]))
+
+    assert (found.config.bind_address, found.config.data_dir, found.config.listen_port) == ("::1", "/d", 9876)
+    with pytest.raises(ConfigError, match="cannot read"):
+        load_usable(ConfigSources(file=str(file.parent)))
 
 
 class TestRefusals:

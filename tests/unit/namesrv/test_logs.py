@@ -206,6 +206,12 @@ class TestRepeatedRecords:
         logger.removeHandler(handler)
         logger.setLevel(logging.NOTSET)
 
+    def test_a_record_may_have_the_name_of_an_event(self, logger: logging.Logger, stream: io.StringIO) -> None:
+        logger.info("a", extra={"event": "broker.started"})
+        logger.info("b")
+
+        assert [line["event"] for line in lines(stream)] == ["broker.started", "test"]
+
     def test_another_connection_of_a_host_is_counted(
         self, logger: logging.Logger, stream: io.StringIO, clock: Clock
     ) -> None:

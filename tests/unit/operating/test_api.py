@@ -63,11 +63,13 @@ def never(_: float) -> None:
 
 
 def test_it_asks_with_the_token_and_in_json(address: str) -> None:
-    Handler.answers["/api/v1/reload"] = (200, b'{"applied": ["a"], "needs_restart": []}')
+    Handler.answers["/api/v1/reload"] = (
+        200, b'{"applied": ["a"], "needs_restart": [], "overridden": {"k": "--set"}}',
+    )  # fmt: skip
 
     result = control.reload_over_http(Api(f"http://{address}/", token="secret"))  # noqa: S106  # a test's
 
-    assert result == control.Reloaded(applied=("a",), needs_restart=())
+    assert result == control.Reloaded(applied=("a",), needs_restart=(), overridden={"k": "--set"})
     assert Handler.asked == [("POST", "/api/v1/reload", b"{}", "Bearer secret")]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import trustme
+from tests.support.broker_process import BrokerProcess
 from tests.support.server_process import ServerProcess, run_command
 from tests.support.waiting import wait_until
 
@@ -17,6 +18,7 @@ from cosmodrome.operating.api import Api
 from cosmodrome.operating.doctor import certificates, machine, server, storage
 from cosmodrome.operating.doctor.examination import examine
 from cosmodrome.operating.doctor.finding import Finding, Subject, Verdict
+from cosmodrome.operating.pid_file import PidFile
 
 OK, WARN, FAIL = Verdict.OK, Verdict.WARN, Verdict.FAIL
 MEMORY = "MemTotal: 8000000 kB\nMemAvailable: {available} kB\nSwapTotal: 900000 kB\nSwapFree: {free} kB\nodd\n"
@@ -223,11 +225,98 @@ def test_a_server_that_runs(tmp_path: Path) -> None:
         assert verdicts(server.port(seen, pid)) == {"port": OK}
         assert verdicts(server.readiness(seen, pid)) == {"ready": OK, "brokers": WARN}
         assert verdicts(server.name_servers(parse_addresses(one.address))) == {"NameServers": OK}
-        words = ["doctor", "--data-dir", str(tmp_path / "data"), "--http", http, "-n", one.address, "-o", "json"]
+        words = ["doctor", "--data-dir", str(tmp_path / "data"), "-n", one.address, "-o", "json"]
+        for more in ([], ["--http", http]):
+            told = json.loads(run_command(*words, *more, folder=tmp_path).stdout)
+            by_name = {each["name"]: each for each in told["findings"]}
+            names = ("process", "port", "ready", "NameServers")
+            assert {by_name[name]["verdict"] for name in names} == {"ok"}, (
+                "though its addresses are in no configuration"
+            )
+            assert by_name["port"]["what"] == f"{one.address}, of the running process {one.pid}"
+            assert sum(told["totals"].values()) == len(told["findings"])
+
+
+def test_a_broker_that_runs_at_a_port_that_a_flag_chose(tmp_path: Path) -> None:
+    with BrokerProcess(tmp_path, http="127.0.0.1:0") as one:
+        addresses = tmp_path / "store" / "broker.pid.addresses"
+        wait_until(addresses.exists, "its addresses")
+        http = json.loads(addresses.read_text())["http"]
+        wait_until(lambda: Api(http, timeout_s=30).text("/livez"), "an answer over HTTP")
+        words = ["doctor", "broker", "--data-dir", str(tmp_path / "store"), "-o", "json"]
         told = json.loads(run_command(*words, folder=tmp_path).stdout)
-        by_name = {each["name"]: each["verdict"] for each in told["findings"]}
-        assert {by_name[name] for name in ("process", "ready", "NameServers")} == {"ok"}
-        assert sum(told["totals"].values()) == len(told["findings"])
+        by_name = {each["name"]: each for each in told["findings"]}
+        assert by_name["port"]["what"] == f"{one.address}, of the running process {one.pid}"
+        assert (by_name["port"]["verdict"], by_name["ready"]["verdict"]) == ("ok", "ok")
+
+
+def test_addresses_that_are_none_are_not_used(tmp_path: Path) -> None:
+    file = PidFile(tmp_path / "namesrv.pid", is_asked_for=True)
+    file.take()
+    seen = subject(tmp_path, 4711, "127.0.0.1:1")
+    for odd in ("", "127.0.0.1", "127.0.0.1:many"):
+        file.leave_addresses(odd, "")
+        assert server.as_it_runs(seen) == seen
+    file.leave_addresses("[::1]:12", "")
+    found = server.as_it_runs(seen)
+    assert (found.host, found.port, found.http) == ("::1", 12, "")
+    file.release({})
+    assert server.as_it_runs(seen) == seen
+
+
+def findings_of(folder: Path, *words: str, **environment: str) -> dict[str, dict[str, str]]:
+    """Give what the doctor says, by name; a name that comes twice is a failure."""
+    done = run_command("doctor", *words, "-o", "json", folder=folder, environment=environment)
+    found = json.loads(done.stdout)["findings"]
+    by_name = {each["name"]: each for each in found}
+    assert len(by_name) == len(found), [each["name"] for each in found]
+    return by_name
+
+
+def test_the_configuration_in_force_is_named(tmp_path: Path) -> None:
+    kept = tmp_path / "data" / "namesrv.properties"
+    kept.parent.mkdir()
+    words = ["--data-dir", str(kept.parent)]
+    assert findings_of(tmp_path, *words)["configuration"]["what"] == "built-in defaults, and the environment"
+    kept.write_text("http=off\n")
+    found = findings_of(tmp_path, *words)
+    assert found["configuration"]["what"] == str(kept)
+    assert found["HTTP"]["what"] == "off"
+
+
+@pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "given"])
+@pytest.mark.parametrize("damage", ["listenPort=many\n", "zork=1\n", "\\u00zz\n"])
+def test_with_a_wrong_configuration_the_rest_is_looked_at(tmp_path: Path, damage: str, *, is_kept: bool) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    file = data / "namesrv.properties" if is_kept else tmp_path / "a.conf"
+    file.write_text(damage)
+    words = ["--data-dir", str(data), *([] if is_kept else ["-c", str(file)])]
+    found = findings_of(tmp_path, *words)
+    assert found["configuration"]["verdict"] == "fail"
+    assert str(file) in found["configuration"]["what"]
+    assert found["data folder"]["what"].startswith(str(data))
+    assert {"disk", "process", "port"} <= found.keys()
+
+
+@pytest.mark.parametrize("damage", ["listenPort=many\n", "zork=1\nbrokerRole=SLAVE\n", "brokerName=\\u00zz\n", None])
+def test_with_wrong_settings_of_a_broker_the_rest_is_looked_at(tmp_path: Path, damage: str | None) -> None:
+    file = tmp_path / "broker.conf"
+    if damage is not None:
+        file.write_text(f"storePathRootDir={tmp_path / 'store'}\n{damage}")
+    found = findings_of(tmp_path, "broker", "-c", str(file))
+    assert found["configuration"]["verdict"] == "fail"
+    if damage is not None and "\\" not in damage:
+        assert found["data folder"]["what"].startswith(str(tmp_path / "store"))
+    assert {"disk", "process", "port"} <= found.keys()
+
+
+def test_a_wrong_variable_is_told_of_once(tmp_path: Path) -> None:
+    words = ["--data-dir", str(tmp_path)]
+    found = findings_of(tmp_path, *words, COSMODROME_LISTEN_PORT="many", NAMESRV_ADDR="a:b:c")
+    assert "COSMODROME_LISTEN_PORT" in found["configuration"]["what"]
+    assert (found["NameServer"]["verdict"], found["NameServer"]["do"]) == ("fail", "mend $NAMESRV_ADDR")
+    assert run_command("doctor", *words, "-n", "a:b:c", folder=tmp_path).returncode == 2
 
 
 def test_a_server_that_does_not_answer(tmp_path: Path) -> None:
@@ -251,3 +340,14 @@ def test_the_command_ends_with_1_when_something_fails(tmp_path: Path) -> None:
     broker = run_command("doctor", "broker", "--data-dir", str(tmp_path / "store"), "-o", "json", folder=tmp_path)
     assert {each["name"] for each in json.loads(broker.stdout)["findings"]} >= {"configuration", "data folder", "port"}
     assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 brokers"), (1, "1 broker"), (2, "2 brokers")])
+def test_counts_are_words(count: int, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def asked(addresses: Iterable[object]) -> list[int | str]:
+        return [count for _ in addresses]
+
+    monkeypatch.setattr(server, "_asked", asked)
+    (found,) = server.name_servers(parse_addresses("10.0.0.1:9876"))
+
+    assert found.what == f"1 answers, each knows {text}"

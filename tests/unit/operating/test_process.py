@@ -13,8 +13,8 @@ import pytest
 
 from cosmodrome.errors import AdminError, ConfigError, DeniedError, NoAnswerError, UnreachableError
 from cosmodrome.operating import control
-from cosmodrome.operating.pid_file import PidFile, outcome_path
-from cosmodrome.operating.process import RunningProcess
+from cosmodrome.operating.pid_file import PidFile, addresses_path, outcome_path
+from cosmodrome.operating.process import Addresses, RunningProcess
 
 HOLDER = """
 import json, signal, sys, time
@@ -72,6 +72,27 @@ def test_it_says_what_became_of_a_reload_and_what_a_stop_met(path: Path, holder:
     assert holder.wait(WITHIN_S) == 0
     assert not path.exists()
     assert not outcome_path(path).exists()
+
+
+def test_where_it_listens_is_known_from_itself_only(path: Path, holder: "subprocess.Popen[str]") -> None:
+    """What a former process left, or anybody wrote, is no address of this one."""
+    told = {"pid": holder.pid, "remoting": "127.0.0.1:1", "http": ""}
+    with RunningProcess(path) as process:
+        assert process.addresses() is None
+        for other in ({"pid": holder.pid + 1}, {"remoting": 1}, {"http": None}):
+            addresses_path(path).write_text(json.dumps(told | other))
+            assert process.addresses() is None
+        for garbage in ("", "[1]", "{"):
+            addresses_path(path).write_text(garbage)
+            assert process.addresses() is None
+        addresses_path(path).write_text(json.dumps(told))
+        assert process.addresses() == Addresses(remoting="127.0.0.1:1", http="")
+
+
+def test_what_a_flag_wins_over_is_told_by_key() -> None:
+    reloaded = control.Reloaded(applied=(), needs_restart=("a",), overridden={"listenPort": "--listenPort"})
+
+    assert reloaded.text().splitlines()[1:] == ["at the next start: a", "listenPort: overridden by --listenPort"]
 
 
 def test_a_reload_that_was_refused(path: Path) -> None:
@@ -155,3 +176,18 @@ def test_an_outcome_that_cannot_be_left_is_no_failure(path: Path, caplog: pytest
     assert "cannot be written" in caplog.text
     outcome_path(path).rmdir()
     file.release({})
+
+
+def test_one_is_no_several() -> None:
+    def drained(connections: int) -> str:
+        return control.Drained(draining=True, since="x", connections=connections).text()
+
+    def stopped(clients: int) -> str:
+        return control.Stopped(pid=1, took_s=1, figures={"clients": clients, "finished_requests": 0}).text()
+
+    assert [drained(0).partition("; ")[2], drained(1).partition("; ")[2]] == [
+        "0 connections are left",
+        "1 connection is left",
+    ]
+    assert stopped(1).endswith("(1 client, 0 finished requests)")
+    assert stopped(2).endswith("(2 clients, 0 finished requests)")

@@ -94,7 +94,7 @@ class ReplicationMaster:
         self.port = sock.getsockname()[1]
         self._acceptor = Acceptor(sock, self._accepted, self._exhausted)
         self._schedule_sweep()
-        logger.info("slaves are served on port %d", self.port)
+        logger.info("slaves are served on port %d", self.port, extra={"event": "replication.listening"})
 
     def slaves(self) -> tuple[SlaveState, ...]:
         """Give what is known of each connection."""
@@ -203,7 +203,10 @@ class ReplicationMaster:
 
     def following(self, connection: SlaveConnection) -> None:
         """Take note of a first report (Owner). Nothing is sent to a slave that has other messages."""
-        logger.info("the slave %s goes on at %s", connection.state.address, connection.state.reported)
+        logger.info(
+            "the slave %s goes on at %s", connection.state.address, connection.state.reported,
+            extra={"event": "slave.connected"},
+        )  # fmt: skip
         if self.comparison is None or not connection.state.reported:
             connection.begin()
             return
@@ -241,6 +244,7 @@ class ReplicationMaster:
                 "the slave %s is gone; it has what is before %d",
                 connection.state.address,
                 connection.state.acknowledged,
+                extra={"event": "slave.lost"},
             )
         if self._acceptor is not None:
             self._acceptor.retry()

@@ -6,6 +6,7 @@ Must not know: any command (the tables); how a command ends (running.py).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 import click
@@ -181,11 +182,20 @@ def _click_option(declared: Option) -> click.Option:
         required=declared.is_required,
         metavar=None if kind else declared.metavar,
         help=declared.help,
-        callback=None if declared.is_verbatim or kind else _converting(declared.convert),
+        callback=None if declared.is_verbatim or kind else _converting(declared.convert, _hint_of(declared)),
     )
 
 
-def _converting(convert: Callable[[str], Any] | None) -> Callable[[click.Context, click.Parameter, Any], Any]:
+def _hint_of(declared: Option) -> Mapping[str, str]:
+    """Give what is added to the error about a value: forms of the output behind a `-o` that means something else."""
+    if "-o" not in declared.flags:
+        return {}
+    return {form.value: f"; the form of the output is --output {form.value} here" for form in OutputForm}
+
+
+def _converting(
+    convert: Callable[[str], Any] | None, hints: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[click.Context, click.Parameter, Any], Any]:
     def converted(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
         if not isinstance(value, str):
             return value
@@ -193,7 +203,7 @@ def _converting(convert: Callable[[str], Any] | None) -> Callable[[click.Context
         try:
             return text if convert is None else convert(text)
         except ValueError as error:
-            raise click.BadParameter(str(error)) from None
+            raise click.BadParameter(f"{error}{hints.get(text.lower(), '')}") from None
 
     return converted
 

@@ -74,9 +74,19 @@ def run(group: click.Command, words: Sequence[str], program: str) -> NoReturn:
 def _main(group: click.Command, words: Sequence[str], program: str) -> int:
     try:
         return int(group.main(list(words), prog_name=program, standalone_mode=False) or 0)
+    except click.exceptions.NoArgsIsHelpError as error:
+        raise _without_command(error.ctx, program) from error
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else program
         raise UsageError(f"{path}: {error.format_message()}", remedy=f"{path} -h shows the options") from error
+
+
+def _without_command(ctx: click.Context | None, program: str) -> UsageError:
+    path = ctx.command_path if ctx else program
+    names = ctx.command.list_commands(ctx) if ctx and isinstance(ctx.command, click.Group) else ()
+    return UsageError(
+        f"{path}: a command is missing.", why=f"it is one of {', '.join(names)}.", remedy=f"{path} -h tells of each"
+    )
 
 
 def _exit_code(action: Callable[[], int], *, shows_traces: bool) -> int:

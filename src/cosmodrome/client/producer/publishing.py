@@ -97,7 +97,7 @@ class Publishing:
         else:
             made = Plan(route.publish_queues, _masters(route.data), is_borrowed=False)
         if not made.queues:
-            raise NoRouteError(topic, "no broker that can be reached lets it be written")
+            raise NoRouteError(topic, "no broker that can be reached lets it be written", is_for_writing=True)
         return self._plans.setdefault(topic, made)
 
     def template(self, broker: Broker, topic: str, *, is_batch: bool) -> SendTemplate:
@@ -119,7 +119,7 @@ class Publishing:
         try:
             return await self._routes.route(self._settings.create_topic)
         except NoRouteError as error:
-            raise NoRouteError(topic, str(error)) from error
+            raise NoRouteError(topic, str(error), is_for_writing=True) from error
 
     def _borrowed(self, topic: str, route: TopicRoute) -> Plan:
         limit = self._settings.create_topic_queues

@@ -4,6 +4,7 @@ Owns: unknown and repeated keys, values that Java does not take.
 Must not know: what a setting does.
 """
 
+import difflib
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -75,7 +76,14 @@ def untaken_values(file: SettingsFile) -> Iterator[Finding]:
 def _bad_word(rule: Rule, entry: Property, words: tuple[str, ...]) -> Iterator[Finding]:
     if entry.value.strip() not in words:
         text = f'{entry.key}="{entry.value[:60]}" is none of {", ".join(words)}; Apache\'s broker takes {words[0]}.'
-        yield rule.error(entry, text, f"Write one of them, for example {entry.key}={words[0]}")
+        yield rule.error(entry, text, f"Write one of them, for example {entry.key}={_meant(entry.value, words)}")
+
+
+def _meant(text: str, words: tuple[str, ...]) -> str:
+    """Give the word that begins with what was written, holds it, or is like it; else the first."""
+    given = re.sub("[^A-Z]+", "_", text.upper()).strip("_")
+    near = [*(word for word in words if word.startswith(given)), *(word for word in words if given in word)]
+    return (near or difflib.get_close_matches(given, words, n=1) or words)[0]
 
 
 def _bad_boolean(rule: Rule, entry: Property) -> Iterator[Finding]:

@@ -37,9 +37,19 @@ _OF_BROKERS: Final[tuple[Callable[[BrokerFile], Iterator[Finding]], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found in all files, by file and line."""
+    """What was found in so many files, by file and line."""
 
     findings: tuple[Finding, ...]
+    files: int = 1
+
+    def everywhere(self) -> tuple[Finding, ...]:
+        """Give the notes that each of several files has in the same words, those of the first file."""
+        files: dict[tuple[str, ...], set[str]] = {}
+        for each in self.findings:
+            files.setdefault(_words(each), set()).add(each.file)
+        first = {_words(each): each for each in reversed(self.findings) if each.severity is Severity.NOTE}
+        same = [each for words, each in first.items() if self.files > 1 and len(files[words]) == self.files]
+        return tuple(reversed(same))
 
     def count(self, severity: Severity) -> int:
         """Give how many findings are so bad."""
@@ -51,6 +61,15 @@ class Report:
         counts = [(self.count(severity), severity.value) for severity in Severity]
         said = [f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count]
         return ", ".join(said) or "nothing found"
+
+
+def is_same(one: Finding, other: Finding) -> bool:
+    """Tell whether two findings say the same, wherever they are."""
+    return _words(one) == _words(other)
+
+
+def _words(finding: Finding) -> tuple[str, ...]:
+    return (finding.severity, finding.rule, finding.key, finding.text, finding.remedy)
 
 
 def lint(given: Sequence[str], host: Host) -> Report:
@@ -67,7 +86,8 @@ def lint(given: Sequence[str], host: Host) -> Report:
             findings += _findings_of(brokers[-1])
     findings += together(brokers)
     order = {name: at for at, name in enumerate(given)}
-    return Report(tuple(sorted(findings, key=lambda each: (order[each.file], each.line == 0, each.line))))
+    found = sorted(findings, key=lambda each: (order[each.file], each.line == 0, each.line))
+    return Report(tuple(found), len(order))
 
 
 def _findings_of(broker: BrokerFile) -> Iterator[Finding]:

@@ -51,7 +51,9 @@ class ControlRoutes:
         outcome = await self._performed(asked.request, Deed("RELOAD", {}), read)
         if outcome.reason:
             raise Problem(HTTPStatus.CONFLICT, "not_reloaded", outcome.reason, ", ".join(outcome.refused))
-        return shapes.Reloaded(applied=list(outcome.applied), needs_restart=list(outcome.restart))
+        return shapes.Reloaded(
+            applied=list(outcome.applied), needs_restart=list(outcome.restart), overridden=dict(outcome.overridden)
+        )
 
     @get("/api/v1/drain", answers=shapes.Drain)
     async def drain(self, _: Asked) -> object:

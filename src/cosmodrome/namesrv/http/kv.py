@@ -73,7 +73,12 @@ class KV:
 
     @write("DELETE", "/api/v1/kv/{namespace}/{key}", answers=shapes.Done)
     async def delete_kv_entry(self, asked: Asked) -> object:
-        """Delete an entry, on disk before it is answered. As request 102: one that is not there is deleted already."""
-        fields = {"namespace": asked.names["namespace"], "key": asked.names["key"]}
+        """Delete an entry, on disk before it is answered.
+
+        As request 102: one that is not there is deleted already, and `changed` is false.
+        """
+        namespace, key = asked.names["namespace"], asked.names["key"]
+        was_there = self._view.kv_config.get(namespace, key) is not None
+        fields = {"namespace": namespace, "key": key}
         await answer_of(self._view, asked.request, RequestCode.DELETE_KV_CONFIG, fields)
-        return shapes.Done(done=True)
+        return shapes.Done(done=True, changed=was_there)

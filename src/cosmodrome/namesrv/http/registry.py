@@ -144,17 +144,20 @@ class Registry:
     async def delete_topic(self, asked: Asked) -> object:
         """Delete a topic from this NameServer; brokers that have it bring it back when they register.
 
-        As request 216: a topic that is not there is deleted already.
+        As request 216: a topic that is not there, or not in this cluster, is deleted already, and `changed` is false.
         """
-        fields: dict[str, str | None] = {"topic": asked.names["topic"]}
+        topic = asked.names["topic"]
+        fields: dict[str, str | None] = {"topic": topic}
         cluster = asked.request.query_params.get("cluster")
         if cluster == "":
             detail = "cluster is empty; leave it out to delete the topic at the brokers of all clusters"
             raise Problem(HTTPStatus.BAD_REQUEST, "empty_cluster", detail)
         if cluster is not None:
             fields["clusterName"] = cluster
+        before = frozenset(self._view.tables.read.queue_datas(topic))
         await answer_of(self._view, asked.request, RequestCode.DELETE_TOPIC_IN_NAMESRV, fields)
-        return shapes.Done(done=True)
+        is_changed = not before <= self._view.tables.read.queue_datas(topic).keys()
+        return shapes.Done(done=True, changed=is_changed)
 
     @get("/api/v1/topics/{topic}/route", answers=dict[str, Any])
     async def route(self, asked: Asked) -> Response:

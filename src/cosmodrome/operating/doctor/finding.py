@@ -37,7 +37,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """The server that is looked at, as its configuration says.
+    """The server that is looked at, as its configuration says, or as it runs.
 
     Attributes:
         kind: `namesrv` or `broker`.
@@ -71,3 +71,8 @@ def warn(name: str, what: str, why: str, do: str) -> Finding:
 def fail(name: str, what: str, why: str, do: str) -> Finding:
     """Give one that does harm."""
     return Finding(name=name, verdict=Verdict.FAIL, what=what, why=why, do=do)
+
+
+def counted(count: int, what: str) -> str:
+    """Give `1 broker`, `2 brokers`."""
+    return f"{count} {what}{'' if count == 1 else 's'}"

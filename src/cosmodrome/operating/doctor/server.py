@@ -5,6 +5,7 @@ Must not know: how its files are.
 """
 
 import asyncio
+import dataclasses
 import errno
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -13,7 +14,7 @@ from cosmodrome.client.addresses import Address
 from cosmodrome.errors import AdminError, MalformedBodyError, OperatorError, RemotingError
 from cosmodrome.namesrv.port_owner import find_port_owner
 from cosmodrome.operating.api import Api
-from cosmodrome.operating.doctor.finding import Finding, Subject, fail, ok, warn
+from cosmodrome.operating.doctor.finding import Finding, Subject, counted, fail, ok, warn
 from cosmodrome.operating.process import RunningProcess
 from cosmodrome.protocol.bodies.cluster import decode_cluster_info
 from cosmodrome.protocol.codes import RequestCode, ResponseCode
@@ -33,6 +34,19 @@ def running_pid(subject: Subject) -> int | None:
             return process.pid
     except AdminError:
         return None
+
+
+def as_it_runs(subject: Subject) -> Subject:
+    """Give the server with the addresses that its process has, which flags may have named; as it is when it does not run."""
+    try:
+        with RunningProcess(subject.pid_file) as process:
+            found = process.addresses()
+    except AdminError:
+        found = None
+    host, _, number = ("", "", "") if found is None else found.remoting.rpartition(":")
+    if found is None or not number.isascii() or not number.isdecimal():
+        return subject
+    return dataclasses.replace(subject, host=host.strip("[]"), port=int(number), http=found.http)
 
 
 def port(subject: Subject, pid: int | None) -> Iterator[Finding]:
@@ -105,7 +119,7 @@ def _connected(api: Api) -> Iterator[Finding]:
     except (OperatorError, KeyError, TypeError, ValueError):
         return  # the policy may keep this from us, and a server of another release has no such page
     if brokers:
-        yield ok("brokers", f"{brokers} connected, {topics} topics")
+        yield ok("brokers", f"{brokers} connected, {counted(topics, 'topic')}")
     else:
         yield warn(
             "brokers", "none is connected", "no topic has a route.", f"namesrvAddr={info.get('address')} in broker.conf"
@@ -125,13 +139,16 @@ def name_servers(addresses: Sequence[Address]) -> Iterator[Finding]:
                 "start it, or take it from the list",
             )  # fmt: skip
     if len(set(counts.values())) > 1:
-        what = ", ".join(f"{name} knows {count} brokers" for name, count in counts.items())
+        what = ", ".join(f"{name} knows {counted(count, 'broker')}" for name, count in counts.items())
         yield warn(
             "NameServers", what, "a client's route depends on whom it asks.",
             f"cosmodrome peers diff -n '{';'.join(counts)}'",
         )  # fmt: skip
     elif counts:
-        yield ok("NameServers", f"{len(counts)} answer, each knows {next(iter(counts.values()))} brokers")
+        yield ok(
+            "NameServers",
+            f"{len(counts)} {'answers' if len(counts) == 1 else 'answer'}, each knows {counted(next(iter(counts.values())), 'broker')}",
+        )
 
 
 async def _asked(addresses: Sequence[Address]) -> list[int | str]:

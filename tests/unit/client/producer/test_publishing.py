@@ -78,10 +78,11 @@ async def test_nobody_takes_the_topic(session: ClientSession, cluster: FaultyClu
         await broker.withdraw()
         await broker.announce()
     one = publishing(session)
-    with pytest.raises(NoRouteError, match="No route info of this topic: T: no broker"):
+    with pytest.raises(NoRouteError, match="No route info of this topic: T: no broker") as unwritable:
         await one.plan("T")
-    with pytest.raises(NoRouteError, match="No route info of this topic: New: "):
+    with pytest.raises(NoRouteError, match="No route info of this topic: New: ") as unknown:
         await one.plan("New")
+    assert (unwritable.value.is_for_writing, unknown.value.is_for_writing) == (True, True)
 
 
 async def test_templates_are_made_once(session: ClientSession) -> None:

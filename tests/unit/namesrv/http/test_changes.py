@@ -85,8 +85,8 @@ async def test_kv_entries_are_those_of_the_wire_and_on_disk(tmp_path: Path) -> N
             "items": [{"namespace": "a/b", "entries": 2}],
             "next_cursor": None,
         }
-        assert (await seen.http.delete(path)).json() == {"done": True}
-        assert (await seen.http.delete(path)).json() == {"done": True}
+        assert (await seen.http.delete(path)).json() == {"done": True, "changed": True}
+        assert (await seen.http.delete(path)).json() == {"done": True, "changed": False}
         assert (await seen.json(path, 404))["code"] == "unknown_key"
         assert (await seen.json("/api/v1/kv/none", 404))["code"] == "unknown_namespace"
         assert (await peer.request(101, {"namespace": "a/b", "key": "%k"})).code == 22
@@ -128,9 +128,10 @@ async def test_a_topic_is_deleted_everywhere_or_in_a_cluster(tmp_path: Path) -> 
         await registered(seen)
         empty = await seen.http.delete("/api/v1/topics/T?cluster=")
         assert (empty.status_code, empty.json()["code"]) == (400, "empty_cluster"), "no cluster is not every cluster"
-        assert (await seen.http.delete("/api/v1/topics/T?cluster=other")).json() == {"done": True}
+        assert (await seen.http.delete("/api/v1/topics/T?cluster=other")).json() == {"done": True, "changed": False}
         assert (await seen.json("/api/v1/topics/T"))["topic"] == "T"
-        assert (await seen.http.delete("/api/v1/topics/T")).json() == {"done": True}
+        assert (await seen.http.delete("/api/v1/topics/T")).json() == {"done": True, "changed": True}
+        assert (await seen.http.delete("/api/v1/topics/T")).json() == {"done": True, "changed": False}
         assert (await seen.json("/api/v1/topics/T", 404))["code"] == "unknown_topic"
 
 
@@ -311,7 +312,9 @@ async def test_a_configuration_is_read_again(tmp_path: Path) -> None:
     answer, names = await reloading(tmp_path, read)
 
     assert answer.status_code == 200
-    assert answer.json() == {"applied": ["scanNotActiveBrokerInterval"], "needs_restart": ["maxBrokers"]}
+    assert answer.json() == {
+        "applied": ["scanNotActiveBrokerInterval"], "needs_restart": ["maxBrokers"], "overridden": {},
+    }  # fmt: skip
     assert "config.reloaded" in names
     assert [line["request"] for line in audited(tmp_path)] == ["RELOAD"]
 
