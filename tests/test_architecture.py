@@ -26,7 +26,7 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
     "http": ("metrics", "transport", "errors"),
     "client": ("transport", "protocol", "errors", "durable_file"),
     "opentelemetry": ("client", "errors"),
-    "sync": ("client", "namesrv", "protocol", "errors"),
+    "sync": ("client", "namesrv", "metrics", "protocol", "errors"),
     "broker.processors": ("broker", "store", "transport", "protocol", "errors"),
     "broker": ("store", "client", "http", "metrics", "audit", "transport", "protocol", "errors", "durable_file"),
     "recordings": ("protocol", "errors"),

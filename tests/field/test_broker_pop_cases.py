@@ -146,9 +146,9 @@ async def test_receipts_outlive_a_restart(tmp_path: Path, end: str) -> None:
         for number in range(6):
             await caller.send("T", b"%d" % number)
         popper = Popper(caller)
-        popped = await popper.pop(max_msg_nums=5, invisible_time=1500)
+        popped = await popper.pop(max_msg_nums=5, invisible_time=5000)
         assert (await popper.ack(popped[0])).code == 0
-        later = await popper.hide(popped[1], 1500)
+        later = await popper.hide(popped[1], 5000)
         if is_killed:
             killed(store, tmp_path / "second")
     async with at_broker(tmp_path / "second" if is_killed else store, **settings) as caller:

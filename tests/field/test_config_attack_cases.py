@@ -73,7 +73,8 @@ class TestF090:
         assert second | {"listenPort": ""} == first | {"listenPort": ""}
         assert not target.parent.exists()
         assert all_files(tmp_path) <= {
-            f"data/{name}" for name in ("kvConfig.json", "kvConfig.json.bak", "audit.jsonl", "namesrv.pid")
+            f"data/{name}"
+            for name in ("kvConfig.json", "kvConfig.json.bak", "audit.jsonl", "namesrv.pid", "namesrv.pid.addresses")
         }
         with Peer(server.address) as peer:
             assert listing(peer) | {"listenPort": ""} == first | {"listenPort": ""}

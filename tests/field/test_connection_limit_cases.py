@@ -413,7 +413,7 @@ def ask_all(clients: list[Peer], names: Names) -> None:
 def server_on(loop: str, folder: Path, first: str = "") -> Iterator[ServerProcess]:
     """Start a server on one of the two event loops; the standing rule holds for it at the end."""
     statements = first + (WITHOUT_UVLOOP if loop == "asyncio" else "")
-    with ServerProcess(folder, environment=doing_first(folder, statements)) as server:
+    with ServerProcess(folder, config={"http": "off"}, environment=doing_first(folder, statements)) as server:
         rule = StandingRule(server)
         yield server
         rule.check()

@@ -169,7 +169,7 @@ def test_F137_every_file_that_is_written(tmp_path: Path, names: Names, places: s
     data = home / ".local" / "share" / "cosmodrome" / "namesrv"
     flags: list[str] = []
     allowed = {data / name for name in ("kvConfig.json", "kvConfig.json.bak", "namesrv.properties",
-                                        "namesrv.properties.bak", "namesrv.pid")}  # fmt: skip
+                                        "namesrv.properties.bak", "namesrv.pid", "namesrv.pid.addresses")}  # fmt: skip
     if places != "the default ones":
         configured = {"kvConfigPath": "kv", "configStorePath": "saved", "pidFile": "pid", "logFile": "log",
                       "auditLog": "audit"}  # fmt: skip
@@ -177,7 +177,7 @@ def test_F137_every_file_that_is_written(tmp_path: Path, names: Names, places: s
         flags = [part for key, path in settings.items() for part in ("--set", f"{key}={path}")]
         flags += ["--set", f"logFileMaxBytes={LOG_BYTES}", "--set", "logFileBackups=2", "-v"]
         (tmp_path / "var").mkdir()
-        files = ("kv", "kv.bak", "saved", "saved.bak", "pid", "log", "log.1", "log.2", "audit")
+        files = ("kv", "kv.bak", "saved", "saved.bak", "pid", "pid.addresses", "log", "log.1", "log.2", "audit")
         allowed = {tmp_path / "var" / name for name in files}
     environment = server_environment(home) | {"TMPDIR": str(scratch)}
     before = files_of_all(tmp_path)

@@ -57,6 +57,8 @@ class Messages(Part[messages.Messages]):
     by_id = Blocking(messages.Messages.by_id)
     by_unique_key = Blocking(messages.Messages.by_unique_key)
     by_key = Blocking(messages.Messages.by_key)
+    by_index = Blocking(messages.Messages.by_index)
+    pull = Blocking(messages.Messages.pull)
     at = Blocking(messages.Messages.at)
     from_offset = Blocking(messages.Messages.from_offset)
     from_time = Blocking(messages.Messages.from_time)

@@ -4,8 +4,10 @@ Owns: the names and types of its calls.
 Must not know: how a NameServer works (namesrv).
 """
 
+from collections.abc import Iterable
 from typing import Any, Self
 
+from cosmodrome.metrics.family import Family
 from cosmodrome.namesrv import in_process
 from cosmodrome.protocol.bodies.route import TopicRouteData
 from cosmodrome.sync.blocking import Facade
@@ -62,6 +64,10 @@ class NameServer:
             NoRouteError: None does in `timeout` seconds.
         """
         return self._facade.call(lambda each: each.server.wait_for_route(topic, timeout))
+
+    def measured(self) -> Iterable[Family]:
+        """Give every metric as it is now, none when the server is not started; see cosmodrome.MetricsCollector."""
+        return self._facade.call(lambda each: each.server.measured())
 
     def __enter__(self) -> Self:
         self.start()
