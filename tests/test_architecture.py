@@ -18,6 +18,7 @@ SOURCE: Final = Path(__file__).resolve().parents[1] / "src" / PACKAGE
 LAYERS: Final[dict[str, tuple[str, ...]]] = {
     "errors": (),
     "durable_file": ("errors",),
+    "shown_text": (),
     "protocol": ("errors",),
     "store": ("protocol", "errors", "durable_file"),
     "transport": ("protocol", "errors"),
@@ -29,9 +30,9 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
     "sync": ("client", "namesrv", "metrics", "protocol", "errors"),
     "broker.processors": ("broker", "store", "transport", "protocol", "errors"),
     "broker": ("store", "client", "http", "metrics", "audit", "transport", "protocol", "errors", "durable_file"),
-    "recordings": ("protocol", "errors"),
+    "recordings": ("shown_text", "protocol", "errors"),
     "why": ("protocol",),
-    "admin": ("why", "client", "transport", "protocol", "errors", "durable_file"),
+    "admin": ("shown_text", "why", "client", "transport", "protocol", "errors", "durable_file"),
     "namesrv.events": (),
     "namesrv.counters": (),
     "namesrv.event_history": ("namesrv.events",),
@@ -58,7 +59,7 @@ LAYERS: Final[dict[str, tuple[str, ...]]] = {
     "configuring": ("operating", "namesrv", "broker", "admin", "client", "transport", "protocol", "errors", "durable_file"),
     "operating": ("audit", "namesrv", "client", "transport", "protocol", "errors", "durable_file"),
     "monitoring": (),
-    "cli": ("why", "audit", "monitoring", "configuring", "operating", "recordings", "namesrv", "broker", "admin", "client", "transport", "protocol", "errors", "durable_file"),
+    "cli": ("shown_text", "why", "audit", "monitoring", "configuring", "operating", "recordings", "namesrv", "broker", "admin", "client", "transport", "protocol", "errors", "durable_file"),
     "__main__": ("cli",),
     "__init__": (),
 }  # fmt: skip

@@ -4,7 +4,7 @@ Owns: their texts.
 Must not know: how brokers are found and asked (brokers.py).
 """
 
-from cosmodrome.admin.brokers import Brokers, Place, conclude_brokers
+from cosmodrome.admin.brokers import Brokers, conclude_brokers
 from cosmodrome.admin.name_servers import NameServers
 from cosmodrome.admin.output import Output
 from cosmodrome.protocol.codes import BrokerRequestCode
@@ -40,11 +40,7 @@ async def _clean(
 ) -> int:
     """Have one broker clean up, or all of a cluster, slaves included, or all of all clusters."""
     places = await brokers.chosen(*where, with_slaves=True)
-
-    async def clean(place: Place) -> None:
-        await brokers.ask(place.address, code)
-
-    outcomes = await brokers.each(places, clean)
+    outcomes = await brokers.each_asked(places, code)
     for place, outcome in zip(places, outcomes, strict=True):
         output.row(outcome.row(broker_name=place.name or None))
     exit_code = conclude_brokers(output, outcomes)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from cosmodrome.admin.brokers import Brokers, Place, conclude_brokers
 from cosmodrome.admin.moments import local_second, rfc3339
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, shown
+from cosmodrome.admin.output import Output
 from cosmodrome.client.admin.reach import read_with
 from cosmodrome.protocol.bodies.offsets import ConsumeStats, ConsumeStatsList
 from cosmodrome.protocol.codes import BrokerRequestCode
@@ -17,6 +17,7 @@ from cosmodrome.protocol.headers.group_admin import GetConsumeStatsRequestHeader
 from cosmodrome.protocol.headers.offsets import UpdateConsumerOffsetRequestHeader
 from cosmodrome.protocol.headers.statistics import GetConsumeStatsInBrokerHeader
 from cosmodrome.protocol.json_structs import decode_body
+from cosmodrome.shown_text import shown
 
 _DEFAULT_TIMEOUT_MS: Final = 50_000
 _MS_PER_S: Final = 1000

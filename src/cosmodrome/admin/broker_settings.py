@@ -8,12 +8,11 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
-from cosmodrome.admin.brokers import Brokers, Place, conclude_brokers
+from cosmodrome.admin.brokers import Brokers, Place, conclude_brokers, tell_each
 from cosmodrome.admin.name_servers import NameServers
 from cosmodrome.admin.namesrv_config import with_key_advice
-from cosmodrome.admin.output import Output, shown, snake_case
+from cosmodrome.admin.output import Output, snake_case
 from cosmodrome.admin.settings_text import group_config_members
-from cosmodrome.admin.topic_changes import tell_each
 from cosmodrome.client.admin.reach import read_with
 from cosmodrome.client.properties_text import properties_from, properties_text
 from cosmodrome.errors import MissingError
@@ -21,6 +20,7 @@ from cosmodrome.protocol.bodies.cluster import decode_kv_table
 from cosmodrome.protocol.bodies.groups import SubscriptionGroupConfig, SubscriptionGroupTable
 from cosmodrome.protocol.bodies.route import MASTER_ID
 from cosmodrome.protocol.codes import BrokerRequestCode
+from cosmodrome.shown_text import shown
 
 NO_MASTER: Final = "NO_MASTER"
 _RULE: Final = "=" * 12

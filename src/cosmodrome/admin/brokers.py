@@ -144,6 +144,12 @@ class Brokers:
         with self._output.progress("brokers", len(places)) as progress:
             return list(await asyncio.gather(*(progress.counting(self._outcome(each, ask)) for each in places)))
 
+    async def each_asked(
+        self, places: Sequence[Place], code: int, header: Any = None, body: bytes = b""
+    ) -> list[Outcome[RemotingCommand]]:
+        """Ask several the same at once, as `each`."""
+        return await self.each(places, lambda place: self.ask(place.address, code, header, body))
+
     async def one(self, address: str, work: Awaitable[ValueT]) -> ValueT:
         """Give the result of asking one broker.
 
@@ -193,3 +199,14 @@ def conclude_brokers(output: Output, outcomes: Sequence[Outcome[Any]], *, is_cha
         )
     )
     return PARTLY_FAILED
+
+
+def tell_each(
+    output: Output, places: Sequence[Place], outcomes: Sequence[Outcome[Any]], line: str, **facts: Any
+) -> int:
+    """Say what each broker did, and what failed; give the exit code."""
+    for place, outcome in zip(places, outcomes, strict=True):
+        output.row(outcome.row(cluster=place.cluster or None, broker_name=place.name or None, **facts))
+        if outcome.error is None:
+            output.confirm(line.format(place.address))
+    return conclude_brokers(output, outcomes)

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, Row, shown
+from cosmodrome.admin.output import Output, Row
 from cosmodrome.admin.settings_text import rounded
 from cosmodrome.admin.topics import unknown_cluster
 from cosmodrome.client.broker import BrokerClient
 from cosmodrome.errors import AnswerError, RemotingError
 from cosmodrome.protocol.bodies.cluster import ClusterInfo
+from cosmodrome.shown_text import shown
 
 UNREACHABLE: Final = "unreachable"
 

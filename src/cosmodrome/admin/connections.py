@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from cosmodrome.admin.brokers import Brokers, Place
 from cosmodrome.admin.moments import rfc3339
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, Row, shown
+from cosmodrome.admin.output import Output, Row
 from cosmodrome.admin.settings_text import java
 from cosmodrome.errors import AdminError, MissingError
 from cosmodrome.protocol.bodies.consumers import Connection, ConsumerConnection, ProducerConnection, ProducerTableInfo
@@ -17,6 +17,7 @@ from cosmodrome.protocol.codes import BrokerRequestCode
 from cosmodrome.protocol.headers.members import ConsumerGroupRequestHeader, GetProducerConnectionListRequestHeader
 from cosmodrome.protocol.messages.checks import RETRY_PREFIX
 from cosmodrome.protocol.versions import version_name
+from cosmodrome.shown_text import shown
 
 
 async def producer(servers: NameServers, output: Output, *, broker_addr: str) -> int:

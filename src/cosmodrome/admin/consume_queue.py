@@ -9,13 +9,14 @@ from typing import Any, Final
 from cosmodrome.admin.brokers import Brokers
 from cosmodrome.admin.java_json import java_pretty
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, shown, snake_case
+from cosmodrome.admin.output import Output, snake_case
 from cosmodrome.admin.settings_text import java
 from cosmodrome.errors import MissingError
 from cosmodrome.protocol.bodies.broker_stats import ConsumeQueueData, QueryConsumeQueueResponseBody
 from cosmodrome.protocol.bodies.route import MASTER_ID
 from cosmodrome.protocol.codes import BrokerRequestCode
 from cosmodrome.protocol.headers.queries import QueryConsumeQueueRequestHeader
+from cosmodrome.shown_text import shown
 
 DEFAULT_COUNT: Final = 10
 _RULE: Final = "=" * 38

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from cosmodrome.admin.cluster_access import administered, explained, placed
 from cosmodrome.admin.moments import local_second, rfc3339
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, Row, shown
+from cosmodrome.admin.output import Output, Row
 from cosmodrome.admin.topics import RETRY_PREFIX
 from cosmodrome.client.admin.admin import AdminClient
 from cosmodrome.client.admin.clients import ConsumerMembers
@@ -23,6 +23,7 @@ from cosmodrome.errors import AdminError, MissingError, OperatorError, RocketMQE
 from cosmodrome.protocol.bodies.heartbeat import ConsumeType
 from cosmodrome.protocol.bodies.offsets import OffsetWrapper
 from cosmodrome.protocol.versions import version_name
+from cosmodrome.shown_text import shown
 
 _AT_ONCE: Final = 16
 """Groups that are asked about at the same time."""

@@ -15,7 +15,7 @@ from cosmodrome.admin.brokers import Brokers
 from cosmodrome.admin.config_files import write_export
 from cosmodrome.admin.connections import online_consumers
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, Row, shown, snake_case
+from cosmodrome.admin.output import Output, Row, snake_case
 from cosmodrome.admin.running_info_text import running_info_text
 from cosmodrome.client.admin.reach import RELAYED_S, read_with
 from cosmodrome.errors import AdminError, AnswerError, RemotingError
@@ -30,6 +30,7 @@ from cosmodrome.protocol.codes import BrokerRequestCode
 from cosmodrome.protocol.headers.relays import GetConsumerRunningInfoRequestHeader
 from cosmodrome.protocol.json_structs import decode_body
 from cosmodrome.protocol.versions import version_name
+from cosmodrome.shown_text import shown
 
 _SETTLED_MS: Final = 120_000
 """Subscriptions of members that began later may differ for a while."""

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from cosmodrome.admin.brokers import Brokers, Place
+from cosmodrome.admin.brokers import Brokers, Place, tell_each
 from cosmodrome.admin.config_files import read_list
 from cosmodrome.admin.name_servers import NameServers, conclude
-from cosmodrome.admin.output import Output, shown
+from cosmodrome.admin.output import Output
 from cosmodrome.admin.settings_text import group_config_text
-from cosmodrome.admin.topic_changes import delete_at_brokers, tell_each
+from cosmodrome.admin.topic_changes import delete_at_brokers
 from cosmodrome.client.name_server import ORDER_TOPIC_CONFIG, NameServerClient
 from cosmodrome.errors import MalformedBodyError, MessageError, UsageError
 from cosmodrome.protocol.bodies.groups import (
@@ -28,6 +28,7 @@ from cosmodrome.protocol.headers.group_admin import DeleteSubscriptionGroupReque
 from cosmodrome.protocol.json_keys import parse_keyed
 from cosmodrome.protocol.json_structs import encode_body, from_json
 from cosmodrome.protocol.messages.checks import DLQ_PREFIX, RETRY_PREFIX, check_group
+from cosmodrome.shown_text import shown
 
 _DEFAULTS: Final[Mapping[str, Any]] = {"consume_from_min_enable": False, "consume_broadcast_enable": False}
 """What mqadmin sends for settings that are not given, where it is not what a broker takes."""
@@ -67,11 +68,7 @@ async def update_sub_group(
     body = encode_body(config)
     brokers = Brokers(servers, output)
     places = await brokers.chosen(broker_addr, cluster)
-
-    async def create(place: Place) -> None:
-        await brokers.ask(place.address, BrokerRequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, None, body)
-
-    outcomes = await brokers.each(places, create)
+    outcomes = await brokers.each_asked(places, BrokerRequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=body)
     code = tell_each(output, places, outcomes, "create subscription group to {} success.")
     if code == 0:
         output.confirm(shown(group_config_text(config)))
@@ -101,11 +98,7 @@ async def update_sub_group_list(
     body = encode_body(SubscriptionGroupList(group_config_list=configs))
     brokers = Brokers(servers, output)
     places = await brokers.chosen(broker_addr, cluster)
-
-    async def create(place: Place) -> None:
-        await brokers.ask(place.address, BrokerRequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, None, body)
-
-    outcomes = await brokers.each(places, create)
+    outcomes = await brokers.each_asked(places, BrokerRequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, body=body)
     what = "group config" if broker_addr is not None else "subscription group config"
     code = tell_each(
         output, places, outcomes, f"submit batch of {what} to {{}} success, please check the result later."
@@ -128,11 +121,7 @@ async def delete_sub_group(
     header = DeleteSubscriptionGroupRequestHeader(group_name=group, clean_offset=cleans, remove_offset=cleans)
     brokers = Brokers(servers, output)
     places = await brokers.chosen(broker_addr, cluster)
-
-    async def delete(place: Place) -> None:
-        await brokers.ask(place.address, BrokerRequestCode.DELETE_SUBSCRIPTIONGROUP, header)
-
-    outcomes = await brokers.each(places, delete)
+    outcomes = await brokers.each_asked(places, BrokerRequestCode.DELETE_SUBSCRIPTIONGROUP, header)
     within = "" if broker_addr is not None else f" in cluster [{cluster}]"
     line = f"delete subscription group [{group}] from broker [{{}}]{within} success."
     code = tell_each(output, places, outcomes, line)
@@ -170,11 +159,7 @@ async def set_consume_mode(
     )
     brokers = Brokers(servers, output)
     places = await brokers.chosen(broker_addr, cluster)
-
-    async def set_mode(place: Place) -> None:
-        await brokers.ask(place.address, BrokerRequestCode.SET_MESSAGE_REQUEST_MODE, None, body)
-
-    outcomes = await brokers.each(places, set_mode)
+    outcomes = await brokers.each_asked(places, BrokerRequestCode.SET_MESSAGE_REQUEST_MODE, body=body)
     code = tell_each(output, places, outcomes, "set consume mode to {} success.")
     if code == 0:
         output.confirm(f"topic[{topic}] group[{group}] consume mode[{mode}] popShareQueueNum[{share or 0}]")

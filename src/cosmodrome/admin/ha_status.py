@@ -10,10 +10,11 @@ from typing import Final
 from cosmodrome.admin.brokers import Brokers, Place, conclude_brokers
 from cosmodrome.admin.moments import local_ms, rfc3339
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, Row, shown
+from cosmodrome.admin.output import Output, Row
 from cosmodrome.admin.settings_text import java, rounded
 from cosmodrome.protocol.bodies.broker_stats import HaClientRuntimeInfo, HaRuntimeInfo
 from cosmodrome.protocol.codes import BrokerRequestCode
+from cosmodrome.shown_text import shown
 
 
 async def ha_status(

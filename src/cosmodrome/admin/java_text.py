@@ -7,13 +7,13 @@ Must not know: when they are printed.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from cosmodrome.admin.output import shown
 from cosmodrome.client.message import MessageQueue, MessageView, SendResult
 from cosmodrome.protocol.bodies.consumer_running_info import ConsumeMessageDirectlyResult
 from cosmodrome.protocol.messages.hosts import Host
 from cosmodrome.protocol.messages.properties import TRAN_MSG, UNIQ_KEY
 from cosmodrome.protocol.messages.record import HEADS, StoredMessage
 from cosmodrome.protocol.messages.sys_flag import BORN_HOST_V6, STORE_HOST_V6
+from cosmodrome.shown_text import shown
 
 _TABLE_SIZE: Final = 128
 """Of the map into which Java's clients read properties."""

@@ -5,9 +5,10 @@ Must not know: how a server is asked.
 """
 
 from cosmodrome.admin.name_servers import NameServers, conclude, say_done
-from cosmodrome.admin.output import Output, shown
+from cosmodrome.admin.output import Output
 from cosmodrome.client.name_server import ORDER_TOPIC_CONFIG
 from cosmodrome.errors import UsageError
+from cosmodrome.shown_text import shown
 
 
 async def update_kv_config(servers: NameServers, output: Output, namespace: str, key: str, value: str) -> int:

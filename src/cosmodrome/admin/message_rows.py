@@ -14,9 +14,10 @@ from urllib.parse import quote
 
 from cosmodrome.admin.java_text import hash_order, host_text, map_text, store_size
 from cosmodrome.admin.moments import local_ms, rfc3339
-from cosmodrome.admin.output import Row, shown
+from cosmodrome.admin.output import Row
 from cosmodrome.client.message import MessageView
 from cosmodrome.errors import MalformedBodyError, MissingLibraryError, StorageError
+from cosmodrome.shown_text import shown
 
 UTF_8: Final = "UTF-8"
 _LABEL: Final = 20

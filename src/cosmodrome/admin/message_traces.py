@@ -14,12 +14,13 @@ from cosmodrome.admin.cluster_access import administered, routed
 from cosmodrome.admin.message_rows import body_of
 from cosmodrome.admin.moments import local_second, rfc3339
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, shown
+from cosmodrome.admin.output import Output
 from cosmodrome.client.admin.messages import IndexQuery
 from cosmodrome.client.message import MessageView
 from cosmodrome.client.traces import FIELD_END, RECORD_END, TRACE_TOPIC
 from cosmodrome.errors import MissingError, UsageError
 from cosmodrome.protocol.messages.ids import decode_unique_id
+from cosmodrome.shown_text import shown
 
 DEFAULT_FOUND: Final = 64
 _LAST_MS: Final = 2**63 - 1

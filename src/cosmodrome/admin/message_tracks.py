@@ -8,12 +8,13 @@ import asyncio
 from enum import Enum
 from typing import NamedTuple
 
-from cosmodrome.admin.output import Row, shown
+from cosmodrome.admin.output import Row
 from cosmodrome.client.admin.admin import AdminClient
 from cosmodrome.client.admin.clients import ConsumerMembers
 from cosmodrome.client.message import MessageView
 from cosmodrome.errors import RocketMQError
 from cosmodrome.protocol.bodies.heartbeat import ConsumeType, MessageModel
+from cosmodrome.shown_text import shown
 
 
 class TrackState(Enum):

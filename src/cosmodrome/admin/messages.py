@@ -21,7 +21,7 @@ from cosmodrome.admin.message_rows import (
 )
 from cosmodrome.admin.message_tracks import Track, tracks_of
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, shown, snake_case
+from cosmodrome.admin.output import Output, snake_case
 from cosmodrome.admin.sending import TOOLS_GROUP, send_row
 from cosmodrome.client.admin.admin import AdminClient
 from cosmodrome.client.admin.messages import LIMIT, IndexQuery
@@ -31,6 +31,7 @@ from cosmodrome.client.producer.producer import Producer
 from cosmodrome.errors import MissingError, OperatorError, RocketMQError, UsageError
 from cosmodrome.protocol.bodies.heartbeat import ConsumeType
 from cosmodrome.protocol.messages.properties import MAX_OFFSET, MIN_OFFSET, UNIQ_KEY, is_reserved
+from cosmodrome.shown_text import shown
 
 DEFAULT_FOUND: Final = 64
 _HOUR_MS: Final = 3_600_000

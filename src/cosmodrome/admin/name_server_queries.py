@@ -8,10 +8,11 @@ from collections.abc import Awaitable, Callable, Collection
 
 from cosmodrome.admin.moments import rfc3339
 from cosmodrome.admin.name_servers import NameServers, conclude
-from cosmodrome.admin.output import Output, shown
+from cosmodrome.admin.output import Output
 from cosmodrome.admin.topics import unknown_cluster
 from cosmodrome.client.name_server import NameServerClient
 from cosmodrome.errors import MissingError
+from cosmodrome.shown_text import shown
 
 
 async def topics_of_cluster(servers: NameServers, output: Output, *, cluster: str) -> int:

@@ -9,10 +9,11 @@ import shlex
 from typing import Final
 
 from cosmodrome.admin.name_servers import NameServers, Outcome, conclude
-from cosmodrome.admin.output import Output, shown
+from cosmodrome.admin.output import Output
 from cosmodrome.client.name_server import NameServerClient
 from cosmodrome.errors import AdminError, MissingError, RefusedError
 from cosmodrome.protocol.codes import ResponseCode
+from cosmodrome.shown_text import shown
 
 _UNKNOWN: Final = "unknown, not stored: "
 """How a server of ours begins its remark about a single key that it does not have."""

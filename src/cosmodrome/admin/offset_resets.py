@@ -13,10 +13,11 @@ from typing import Any, Final
 from cosmodrome.admin.cluster_access import Routed, administered, queue_of, routed
 from cosmodrome.admin.moments import moment_ms
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, shown
+from cosmodrome.admin.output import Output
 from cosmodrome.client.admin.offsets import Moment
 from cosmodrome.client.message import MessageQueue
 from cosmodrome.errors import MissingError, UsageError
+from cosmodrome.shown_text import shown
 
 NOW: Final = "now"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -8,15 +8,12 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any, Final, TextIO
+from typing import Any, TextIO
 
 import msgspec
 
 from cosmodrome.admin.progress import Progress, Rates
 from cosmodrome.errors import AdminError, OperatorError, RefusedError
-
-# What would move the cursor or end a line of a table.
-_CONTROLS: Final = {code: ascii(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
 
 Row = Mapping[str, Any]
 
@@ -165,11 +162,6 @@ class Output:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, stream.fileno())
             os.close(nowhere)
-
-
-def shown(text: str) -> str:
-    """Give a text from a peer so that it stays on its line: control characters as escapes."""
-    return text.translate(_CONTROLS)
 
 
 def error_facts(error: AdminError) -> Row:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cosmodrome.admin.name_servers import NameServers, Outcome, conclude
-from cosmodrome.admin.output import Output, shown
+from cosmodrome.admin.output import Output
 from cosmodrome.client.name_server import NameServerClient
 from cosmodrome.errors import NotFoundError, UsageError
 from cosmodrome.protocol.bodies.cluster import ClusterInfo
 from cosmodrome.protocol.route_digest import NO_ROUTE, TableDigest, route_digest
+from cosmodrome.shown_text import shown
 
 DIFFERENT: Final = 1
 """Exit code when the servers disagree."""

@@ -14,13 +14,14 @@ from cosmodrome.admin.cluster_access import administered, queue_of, queues_of, r
 from cosmodrome.admin.java_text import message_text, queue_text
 from cosmodrome.admin.message_rows import UTF_8, body_of, body_text, message_row
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, shown
+from cosmodrome.admin.output import Output
 from cosmodrome.client.admin.admin import AdminClient
 from cosmodrome.client.admin.pulls import TOOLS_GROUP, Pulled, PullStatus, Wanted
 from cosmodrome.client.consumer.filters import Expression, subscription
 from cosmodrome.client.message import MessageQueue, MessageView
 from cosmodrome.errors import UsageError
 from cosmodrome.protocol.messages.properties import MAX_OFFSET, MIN_OFFSET
+from cosmodrome.shown_text import shown
 
 DEFAULT_COUNT: Final = 128
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 
 from cosmodrome.admin.java_json import java_pretty
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, shown, snake_case
+from cosmodrome.admin.output import Output, snake_case
 from cosmodrome.protocol.bodies.route import PERM_READ, TopicQueueMappingInfo, TopicRouteData
 from cosmodrome.protocol.json_dialects import encode_json
+from cosmodrome.shown_text import shown
 
 _RULE: Final = "-" * 158
 _LOGICAL_BROKER: Final = "__syslo__"

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from cosmodrome.admin.moments import local_ms
-from cosmodrome.admin.output import shown
 from cosmodrome.admin.settings_text import java, rounded
 from cosmodrome.protocol.bodies.consumer_running_info import (
     ConsumerRunningInfo,
@@ -18,6 +17,7 @@ from cosmodrome.protocol.bodies.consumer_running_info import (
     ProcessQueueInfo,
 )
 from cosmodrome.protocol.bodies.message_queue import MessageQueue
+from cosmodrome.shown_text import shown
 
 _RATES_HEAD: Final = (
     f"{'#Topic':<64}  {'#Pull RT':>14} {'#Pull TPS':>14} {'#Consume RT':>14} {'#ConsumeOK TPS':>14} "

@@ -15,10 +15,11 @@ from cosmodrome.admin.cluster_access import client_options, explained, placed
 from cosmodrome.admin.java_text import result_text, send_status
 from cosmodrome.admin.moments import local_second
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, Row, shown
+from cosmodrome.admin.output import Output, Row
 from cosmodrome.client.message import Message, MessageQueue, SendResult
 from cosmodrome.client.producer.producer import Producer
 from cosmodrome.errors import MissingError, NoRouteError, RocketMQError, UsageError
+from cosmodrome.shown_text import shown
 
 TOOLS_GROUP: Final = "TOOLS_PRODUCER"
 DEFAULT_BYTES: Final = 128

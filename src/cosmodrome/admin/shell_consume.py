@@ -15,7 +15,7 @@ from cosmodrome.admin.cluster_access import client_options, explained, queues_of
 from cosmodrome.admin.message_rows import UTF_8, body_of, body_text, message_row
 from cosmodrome.admin.moments import local_ms
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, shown
+from cosmodrome.admin.output import Output
 from cosmodrome.admin.progress import Rates
 from cosmodrome.admin.queue_reading import SUSPEND_S, QueueReading
 from cosmodrome.admin.stopping import Stopping
@@ -25,6 +25,7 @@ from cosmodrome.client.consumer.consumer import Consumer
 from cosmodrome.client.consumer.filters import Expression, Sql, subscription
 from cosmodrome.client.message import MessageQueue, MessageView, ReceivedMessage
 from cosmodrome.errors import NoAnswerError, UsageError
+from cosmodrome.shown_text import shown
 
 _INTERRUPTED: Final = 130
 

@@ -14,13 +14,14 @@ from cosmodrome.admin.body_sources import lines_of, whole_file
 from cosmodrome.admin.client_errors import explained_by_client
 from cosmodrome.admin.cluster_access import client_options, explained, placed
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, shown
+from cosmodrome.admin.output import Output
 from cosmodrome.admin.progress import Rates
 from cosmodrome.admin.sending import TOOLS_GROUP, send_row
 from cosmodrome.admin.stopping import Stopping
 from cosmodrome.client.message import Message, SendResult
 from cosmodrome.client.producer.producer import Producer
 from cosmodrome.errors import ClientClosedError, RocketMQError
+from cosmodrome.shown_text import shown
 
 _PARTLY_FAILED: Final = 1
 _INTERRUPTED: Final = 130

@@ -11,7 +11,7 @@ from typing import Final
 
 from cosmodrome.admin.brokers import Brokers, Place, readers_of
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, shown
+from cosmodrome.admin.output import Output
 from cosmodrome.admin.settings_text import rounded
 from cosmodrome.client.admin.reach import read_with
 from cosmodrome.errors import AdminError, AnswerError, MissingError, RemotingError
@@ -24,6 +24,7 @@ from cosmodrome.protocol.headers.group_admin import GetConsumeStatsRequestHeader
 from cosmodrome.protocol.headers.statistics import ViewBrokerStatsDataRequestHeader
 from cosmodrome.protocol.headers.topic_admin import TopicRequestHeader
 from cosmodrome.protocol.messages.checks import DLQ_PREFIX, RETRY_PREFIX
+from cosmodrome.shown_text import shown
 
 _TOPICS_AT_ONCE: Final = 16
 

@@ -8,22 +8,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from cosmodrome.admin.brokers import Brokers, Place, conclude_brokers
+from cosmodrome.admin.brokers import Brokers, Place, conclude_brokers, tell_each
 from cosmodrome.admin.config_files import read_list
 from cosmodrome.admin.name_servers import NameServers, Outcome, conclude
-from cosmodrome.admin.output import Output, shown
+from cosmodrome.admin.output import Output
 from cosmodrome.admin.settings_text import attributes_text, topic_config_text
+from cosmodrome.client.admin.topics import create_topic_header
 from cosmodrome.client.name_server import ORDER_TOPIC_CONFIG, NameServerClient
 from cosmodrome.errors import MessageError, MissingError, NotFoundError, UsageError
 from cosmodrome.protocol.bodies.route import MASTER_ID, TopicRouteData
 from cosmodrome.protocol.bodies.topics import BrokerTopicConfig, CreateTopicListRequestBody
 from cosmodrome.protocol.codes import BrokerRequestCode
-from cosmodrome.protocol.headers.topic_admin import CreateTopicRequestHeader, TopicRequestHeader
+from cosmodrome.protocol.headers.topic_admin import TopicRequestHeader
 from cosmodrome.protocol.json_structs import encode_body
 from cosmodrome.protocol.messages.checks import check_topic
+from cosmodrome.shown_text import shown
 
 DEFAULT_QUEUES: Final = 8
-_TEMPLATE: Final = "TBW102"
 _UNIT: Final = 1
 _UNIT_SUB: Final = 2
 
@@ -56,17 +57,6 @@ async def update_topic(
     return code
 
 
-def tell_each(
-    output: Output, places: Sequence[Place], outcomes: Sequence[Outcome[Any]], line: str, **facts: Any
-) -> int:
-    """Say what each broker did, and what failed; give the exit code."""
-    for place, outcome in zip(places, outcomes, strict=True):
-        output.row(outcome.row(cluster=place.cluster or None, broker_name=place.name or None, **facts))
-        if outcome.error is None:
-            output.confirm(line.format(place.address))
-    return conclude_brokers(output, outcomes)
-
-
 def _config(given: Mapping[str, Any]) -> BrokerTopicConfig:
     config = BrokerTopicConfig(
         topic_name=_checked_name(given["topic"]),
@@ -91,17 +81,7 @@ def _checked_name(topic: str) -> str:
 
 
 async def _create(brokers: Brokers, address: str, config: BrokerTopicConfig) -> None:
-    header = CreateTopicRequestHeader(
-        topic=config.topic_name,
-        default_topic=_TEMPLATE,
-        read_queue_nums=config.read_queue_nums,
-        write_queue_nums=config.write_queue_nums,
-        perm=config.perm,
-        topic_filter_type=config.topic_filter_type,
-        topic_sys_flag=config.topic_sys_flag,
-        order=config.order,
-        attributes=attributes_text(config.attributes or {}),
-    )
+    header = create_topic_header(config, attributes_text(config.attributes or {}))
     await brokers.ask(address, BrokerRequestCode.UPDATE_AND_CREATE_TOPIC, header)
 
 
@@ -218,11 +198,7 @@ async def update_topic_list(
     body = encode_body(CreateTopicListRequestBody(topic_config_list=configs))
     brokers = Brokers(servers, output)
     places = await brokers.chosen(broker_addr, cluster)
-
-    async def create(place: Place) -> None:
-        await brokers.ask(place.address, BrokerRequestCode.UPDATE_AND_CREATE_TOPIC_LIST, None, body)
-
-    outcomes = await brokers.each(places, create)
+    outcomes = await brokers.each_asked(places, BrokerRequestCode.UPDATE_AND_CREATE_TOPIC_LIST, body=body)
     code = tell_each(
         output, places, outcomes, "submit batch of topic config to {} success, please check the result later."
     )
@@ -261,12 +237,8 @@ async def delete_topic(
 
 async def delete_at_brokers(brokers: Brokers, output: Output, places: Sequence[Place], topic: str) -> int:
     """Take a topic away from brokers; say what each did, and give the exit code."""
-
-    async def delete(place: Place) -> None:
-        header = TopicRequestHeader(topic=topic)
-        await brokers.ask(place.address, BrokerRequestCode.DELETE_TOPIC_IN_BROKER, header)
-
-    outcomes = await brokers.each(places, delete)
+    header = TopicRequestHeader(topic=topic)
+    outcomes = await brokers.each_asked(places, BrokerRequestCode.DELETE_TOPIC_IN_BROKER, header)
     for place, outcome in zip(places, outcomes, strict=True):
         output.row(outcome.row(broker_name=place.name))
     return conclude_brokers(output, outcomes)

@@ -7,12 +7,13 @@ Must not know: how brokers are found and asked (brokers.py).
 from cosmodrome.admin.brokers import Brokers, Place, conclude_brokers
 from cosmodrome.admin.moments import local_ms, rfc3339
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, shown
+from cosmodrome.admin.output import Output
 from cosmodrome.admin.settings_text import java_double
 from cosmodrome.errors import MissingError
 from cosmodrome.protocol.bodies.offsets import TopicStatsTable
 from cosmodrome.protocol.codes import BrokerRequestCode
 from cosmodrome.protocol.headers.topic_admin import TopicRequestHeader
+from cosmodrome.shown_text import shown
 
 
 async def topic_status(servers: NameServers, output: Output, *, topic: str, cluster: str | None) -> int:

@@ -11,11 +11,12 @@ from enum import Enum
 from typing import Final
 
 from cosmodrome.admin.name_servers import NameServers
-from cosmodrome.admin.output import Output, shown
+from cosmodrome.admin.output import Output
 from cosmodrome.client.broker import BrokerClient
 from cosmodrome.client.name_server import NameServerClient
 from cosmodrome.errors import AnswerError, MissingError, RemotingError
 from cosmodrome.protocol.bodies.route import BrokerData, TopicRouteData
+from cosmodrome.shown_text import shown
 
 RETRY_PREFIX: Final = "%RETRY%"
 DLQ_PREFIX: Final = "%DLQ%"

@@ -11,12 +11,13 @@ from typing import Final, TypeVar
 import msgspec
 
 from cosmodrome.admin.name_servers import NameServers, Outcome
-from cosmodrome.admin.output import Output, shown
+from cosmodrome.admin.output import Output
 from cosmodrome.client.name_server import ORDER_TOPIC_CONFIG, NameServerClient
 from cosmodrome.errors import AdminError, MissingError, NotFoundError, NotSupportedError, WarmingUpError
 from cosmodrome.protocol.bodies.cluster import ClusterInfo
 from cosmodrome.protocol.bodies.route import TopicRouteData
 from cosmodrome.protocol.slices import at_once
+from cosmodrome.shown_text import shown
 from cosmodrome.why.broker_rules import diagnose_broker
 from cosmodrome.why.causes import DEFAULT_TOPIC
 from cosmodrome.why.diagnosis import Diagnosis, lines_of

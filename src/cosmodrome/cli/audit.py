@@ -97,22 +97,20 @@ def _api(flags: dict[str, Any]) -> Any:
 
 def _from_server(flags: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
     api = _api(flags)
-    query = {name: flags[name] for name in ("event", "request", "peer", "text") if flags[name]}
-    query |= {name: flags[flag] for name, flag in (("from", "since"), ("to", "until")) if flags[flag] is not None}
+    query = [(name, flags[name]) for name in ("event", "request", "peer", "text") if flags[name]]
+    query += [
+        (name, str(flags[flag])) for name, flag in (("from", "since"), ("to", "until")) if flags[flag] is not None
+    ]
     lines: list[dict[str, Any]] = []
     unreadable = 0
-    cursor: str | None = ""
-    while cursor is not None and len(lines) < flags["limit"]:
-        asked = query | {"limit": min(flags["limit"] - len(lines), _MOST)} | ({"cursor": cursor} if cursor else {})
-        try:
-            page = api.get(f"/api/v1/audit?{urllib.parse.urlencode(asked)}")
-        except MissingError as error:
-            if "auditLog" in error.what:
-                raise
-            raise not_ours(api.address) from error
-        lines += page["items"]
-        unreadable += page["unreadable"]
-        cursor = page["next_cursor"]
+    try:
+        for page in api.pages("/api/v1/audit", query, page=_MOST, most=flags["limit"]):
+            lines += page["items"]
+            unreadable += page["unreadable"]
+    except MissingError as error:
+        if "auditLog" in error.what:
+            raise
+        raise not_ours(api.address) from error
     return lines, unreadable
 
 

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cosmodrome.admin.output import Output, Row, shown
+from cosmodrome.admin.output import Output, Row
 from cosmodrome.configuring.changing import FileChange
 from cosmodrome.configuring.checking import CheckedFile
 from cosmodrome.configuring.described import PROGRAMS, KeyDescription, Program
@@ -19,6 +19,7 @@ from cosmodrome.configuring.settings import KeyValue
 from cosmodrome.errors import ConfigFault
 from cosmodrome.namesrv.config import KEYS
 from cosmodrome.namesrv.config_keys import Effect
+from cosmodrome.shown_text import shown
 
 
 def table(output: Output, rows: Sequence[tuple[str, str, str]]) -> None:

@@ -15,7 +15,7 @@ from cosmodrome.admin.brokers import Brokers
 from cosmodrome.admin.credentials import chosen_keys
 from cosmodrome.admin.name_servers import Access, NameServers, conclude
 from cosmodrome.admin.namesrv_config import changed_config, with_key_advice
-from cosmodrome.admin.output import Output, shown
+from cosmodrome.admin.output import Output
 from cosmodrome.cli import config_form
 from cosmodrome.cli.http_target import api_of
 from cosmodrome.client.addresses import chosen_addresses, resolve
@@ -27,6 +27,7 @@ from cosmodrome.configuring.servers import settings_over_http
 from cosmodrome.errors import AdminError
 from cosmodrome.namesrv.config_keys import KEYS_WITHOUT_FIELD
 from cosmodrome.protocol.codes import BrokerRequestCode
+from cosmodrome.shown_text import shown
 from cosmodrome.transport.channel import Links
 from cosmodrome.transport.client import RemotingClient
 from cosmodrome.transport.tls import TlsFiles, client_context

@@ -14,7 +14,6 @@ from cosmodrome.errors import UsageError
 from cosmodrome.operating.api import Api
 
 TOKEN_VARIABLE: Final = "COSMODROME_HTTP_TOKEN"  # noqa: S105  # a variable's name
-PORT_DISTANCE: Final = 10_000
 _HELP: Final = f"Where HTTP of the NameServer is (its key http). From another host ${TOKEN_VARIABLE} may be needed."
 
 
@@ -47,6 +46,7 @@ def api_of(http: str | None, namesrv_addr: str | None, timeout_s: float) -> Api:
 
 def _beside(namesrv_addr: str | None) -> str:
     from cosmodrome.client.addresses import chosen_addresses  # noqa: PLC0415  # not with --http
+    from cosmodrome.namesrv.http_port import PORT_DISTANCE  # noqa: PLC0415
 
     addresses = chosen_addresses(namesrv_addr, os.environ)
     if len(addresses) != 1:

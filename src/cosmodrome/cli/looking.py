@@ -6,18 +6,17 @@ Must not know: how the server counts and keeps it.
 
 import datetime as dt
 import json
-import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import click
 
-from cosmodrome.admin.output import shown
 from cosmodrome.cli.http_target import api_of, target_options
 from cosmodrome.cli.watch import text_line
 from cosmodrome.errors import MissingError
 from cosmodrome.operating.api import Api
 from cosmodrome.operating.event_source import not_ours
+from cosmodrome.shown_text import shown
 
 _CONTEXT: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 _PAGE: Final = 1000
@@ -94,7 +93,11 @@ def misses(**flags: Any) -> int:
 @_FORM
 def clients(**flags: Any) -> int:
     """Show who is connected: languages and versions of clients and brokers, with how many connections and hosts."""
-    answer = _asked(_api(flags), "/api/v1/clients")
+    api = _api(flags)
+    try:
+        answer = api.get("/api/v1/clients")
+    except MissingError as error:
+        raise not_ours(api.address) from error
     names = ("role", "language", "version", "connections", "hosts")
     rows = [tuple(str(each[name]) for name in names) for each in answer["items"]]
     lines = _table(("#Role", "#Language", "#Version", "#Connections", "#Hosts"), rows)
@@ -108,28 +111,18 @@ def _api(flags: dict[str, Any]) -> Api:
     return api_of(flags["http"], flags["namesrv_addr"], flags["timeout_s"])
 
 
-def _asked(api: Api, path: str) -> dict[str, Any]:
-    try:
-        answer: dict[str, Any] = api.get(path)
-    except MissingError as error:
-        raise not_ours(api.address) from error
-    return answer
-
-
 def _pages(
     api: Api, what: str, query: Sequence[tuple[str, str]], most: int | None = None
 ) -> tuple[Items, dict[str, Any]]:
     """Give the items of all pages, at most so many, and the first page."""
     items: Items = []
     first: dict[str, Any] = {}
-    cursor: str | None = ""
-    while cursor is not None and (most is None or len(items) < most):
-        limit = _PAGE if most is None else min(_PAGE, most - len(items))
-        asked = [*query, ("limit", str(limit)), *([("cursor", cursor)] if cursor else [])]
-        page = _asked(api, f"/api/v1/{what}?{urllib.parse.urlencode(asked)}")
-        first = first or page
-        items += page["items"]
-        cursor = page["next_cursor"]
+    try:
+        for page in api.pages(f"/api/v1/{what}", query, page=_PAGE, most=most):
+            first = first or page
+            items += page["items"]
+    except MissingError as error:
+        raise not_ours(api.address) from error
     return items, first
 
 

@@ -39,6 +39,14 @@ _FORM: Final = click.option(
     show_default=True, help="How results are written.",
 )  # fmt: skip
 
+_SERVER: Final = click.option(
+    "-n",
+    "--namesrvAddr",
+    "namesrv_addr",
+    metavar="A:P",
+    help="The server that is asked. Default: $NAMESRV_ADDR, else 127.0.0.1:9876.",
+)
+
 
 @click.group(context_settings=_CONTEXT)
 def recordings() -> None:
@@ -109,13 +117,7 @@ def _of_bytes(data: bytes) -> Iterator[Recorded]:
     metavar="A:P",
     help="Where peers connect to; port 0 is any free one.",
 )
-@click.option(
-    "-n",
-    "--namesrvAddr",
-    "namesrv_addr",
-    metavar="A:P",
-    help="The server that is asked. Default: $NAMESRV_ADDR, else 127.0.0.1:9876.",
-)
+@_SERVER
 @click.option(
     "--out",
     type=click.Path(dir_okay=False),
@@ -185,13 +187,7 @@ async def _until_told(seconds: float | None) -> None:
 
 @recordings.command(context_settings=_CONTEXT)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
-@click.option(
-    "-n",
-    "--namesrvAddr",
-    "namesrv_addr",
-    metavar="A:P",
-    help="The server that is asked. Default: $NAMESRV_ADDR, else 127.0.0.1:9876.",
-)
+@_SERVER
 @click.option("--reads-only", is_flag=True, help="Leave out what could change something.")
 @click.option("--code", "codes", type=int, multiple=True, metavar="N", help="Only requests with this code.")
 @click.option("--timed", is_flag=True, help="Keep the pauses of the recording; else ask as fast as answers come.")

@@ -4,7 +4,7 @@ Owns: reading all pages of /api/v1/config.
 Must not know: how a server is asked (operating/api.py); the form in which they are shown (cli/).
 """
 
-import urllib.parse
+from itertools import islice
 from typing import Any, Final
 
 from cosmodrome.errors import AdminError
@@ -22,15 +22,8 @@ def settings_over_http(api: Api) -> list[dict[str, str]]:
         OperatorError: It does not answer, or not with settings.
     """
     items: list[dict[str, str]] = []
-    cursor: str | None = ""
-    for _ in range(_PAGES_AT_MOST):
-        page = _checked(
-            api, api.get(f"{_PATH}?limit={_PAGE}" + (f"&cursor={urllib.parse.quote(cursor)}" if cursor else ""))
-        )
-        items += [{key: str(value) for key, value in item.items()} for item in page["items"]]
-        cursor = page["next_cursor"]
-        if cursor is None:
-            break
+    for page in islice(api.pages(_PATH, page=_PAGE), _PAGES_AT_MOST):
+        items += [{key: str(value) for key, value in item.items()} for item in _checked(api, page)["items"]]
     return items
 
 

@@ -11,10 +11,9 @@ from cosmodrome.http.application import Application
 from cosmodrome.http.plane import HttpPlane, missing_libraries, plane_at
 from cosmodrome.namesrv.config import NamesrvConfig
 from cosmodrome.namesrv.events import HttpListening, HttpUnavailable, Publish
+from cosmodrome.namesrv.http_port import PORT_DISTANCE
 from cosmodrome.namesrv.view import View
 
-PORT_DISTANCE: Final = 10_000
-"""How far above the remoting port the default port is."""
 _HOST: Final = "127.0.0.1"
 
 

@@ -8,7 +8,7 @@ import contextlib
 import http.client
 import json
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from cosmodrome.errors import (
@@ -60,6 +60,30 @@ class Api:
             OperatorError: There is no good answer.
         """
         return self._json(*self._ask("GET", path, None))
+
+    def pages(
+        self, path: str, query: Sequence[tuple[str, str]] = (), *, page: int, most: int | None = None
+    ) -> Iterator[Any]:
+        """Ask for a list page after page, as the answers come; each has `items` and `next_cursor`.
+
+        Args:
+            path: Of the list.
+            query: What is asked for on each page.
+            page: How many items one page may have.
+            most: How many all of them may have; None for no end.
+
+        Raises:
+            OperatorError: There is no good answer.
+        """
+        cursor: str | None = ""
+        left = most
+        while cursor is not None and (left is None or left > 0):
+            limit = page if left is None else min(page, left)
+            asked = [*query, ("limit", str(limit)), *([("cursor", cursor)] if cursor else [])]
+            found = self.get(f"{path}?{urllib.parse.urlencode(asked)}")
+            yield found
+            left = None if left is None else left - len(found["items"])
+            cursor = found["next_cursor"]
 
     def text(self, path: str) -> tuple[int, str]:
         """Ask for a text, and give it with its status, whatever that is.

@@ -10,20 +10,20 @@ from typing import Any, Final
 import msgspec
 
 from cosmodrome.recordings.readable import Reading
+from cosmodrome.shown_text import shown
 
 _WIDEST: Final = 160
-_CONTROLS: Final = {code: ascii(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
 
 
 def lines_of(reading: Reading, most_body_lines: int | None) -> Iterator[str]:
     """Give the head line, the fields, and the body, of which `most_body_lines` are shown (all with None)."""
     yield _head(reading)
     if reading.remark:
-        yield f"    remark: {_shown(reading.remark)}"
+        yield f"    remark: {shown(reading.remark)}"
     for name, value in reading.ext_fields.items():
-        yield f"    {_shown(name)}={'null' if value is None else _shown(value)}"
+        yield f"    {shown(name)}={'null' if value is None else shown(value)}"
     if reading.fault is not None:
-        yield f"    unreadable: {_shown(reading.fault)}"
+        yield f"    unreadable: {shown(reading.fault)}"
     if reading.form is not None:
         yield from _body(reading, most_body_lines)
 
@@ -54,15 +54,10 @@ def _body(reading: Reading, most: int | None) -> Iterator[str]:
 
 def _body_lines(body: Any) -> list[str]:
     if isinstance(body, str):
-        return [_shown(line) for line in body.splitlines()]
+        return [shown(line) for line in body.splitlines()]
     text = msgspec.json.format(msgspec.json.encode(body), indent=2).decode()
-    return [_shown(line) for line in text.splitlines()]
+    return [shown(line) for line in text.splitlines()]
 
 
 def _cut(line: str, most: int | None) -> str:
     return line if most is None or len(line) <= _WIDEST else f"{line[:_WIDEST]}..."
-
-
-def _shown(text: str) -> str:
-    """Give a text from a peer so that it stays on its line: control characters as escapes."""
-    return text.translate(_CONTROLS)

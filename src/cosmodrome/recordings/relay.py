@@ -14,11 +14,11 @@ from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from cosmodrome.errors import BindError, MalformedFrameError
+from cosmodrome.protocol.frame import WORD_BYTES
 from cosmodrome.recordings.recorded import Direction, Recorded, whole_frame_bytes
 
 _PORTION_BYTES: Final = 65536
 _KEPT_BYTES: Final = 4096
-_WORD_BYTES: Final = 4
 _CONNECT_S: Final = 10.0
 _END_S: Final = 5.0
 
@@ -140,7 +140,7 @@ class _Side:
 
     def _cut(self, data: bytes) -> None:
         self._buffer += data
-        while len(self._buffer) >= _WORD_BYTES:
+        while len(self._buffer) >= WORD_BYTES:
             try:
                 size = whole_frame_bytes(self._buffer, 0)
             except MalformedFrameError:

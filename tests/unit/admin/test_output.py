@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from cosmodrome.admin.java_json import java_pretty
-from cosmodrome.admin.output import Output, OutputForm, Verbosity, error_facts, shown, snake_case
+from cosmodrome.admin.output import Output, OutputForm, Verbosity, error_facts, snake_case
 from cosmodrome.errors import DeniedError, NotPermittedError
 from cosmodrome.protocol.bodies.route import BrokerData, QueueData, TopicQueueMappingInfo, TopicRouteData
+from cosmodrome.shown_text import shown
 
 ROUTE = TopicRouteData(
     broker_datas=(BrokerData(broker_addrs={0: "h:1", 1: "h:2"}, broker_name="a", cluster="C"),),

@@ -238,22 +238,29 @@ class Topics:
         done(f"the order of {config.topic_name} was not written", await self._reach.each(places, put))
 
 
+def create_topic_header(config: BrokerTopicConfig, attributes: str | None) -> CreateTopicRequestHeader:
+    """Give the header that makes a topic, or changes it: `attributes` as `+name=value,-name`."""
+    return CreateTopicRequestHeader(
+        topic=config.topic_name,
+        default_topic=_TEMPLATE,
+        read_queue_nums=config.read_queue_nums,
+        write_queue_nums=config.write_queue_nums,
+        perm=config.perm,
+        topic_filter_type=config.topic_filter_type,
+        topic_sys_flag=config.topic_sys_flag,
+        order=config.order,
+        attributes=attributes,
+    )
+
+
 class _Update:
     """What gives a topic its numbers at one broker."""
 
     def __init__(self, reach: Reach, config: BrokerTopicConfig) -> None:
         self._reach = reach
         attributes = config.attributes
-        self._header = CreateTopicRequestHeader(
-            topic=config.topic_name,
-            default_topic=_TEMPLATE,
-            read_queue_nums=config.read_queue_nums,
-            write_queue_nums=config.write_queue_nums,
-            perm=config.perm,
-            topic_filter_type=config.topic_filter_type,
-            topic_sys_flag=config.topic_sys_flag,
-            order=config.order,
-            attributes=",".join(f"+{key}={value}" for key, value in attributes.items()) if attributes else None,
+        self._header = create_topic_header(
+            config, ",".join(f"+{key}={value}" for key, value in attributes.items()) if attributes else None
         )
 
     async def __call__(self, address: str) -> None:

@@ -9,6 +9,7 @@ from tests.support.builders import config_in
 from cosmodrome.errors import BindError, ConfigError
 from cosmodrome.namesrv import http_service
 from cosmodrome.namesrv.events import Event, HttpListening, HttpUnavailable
+from cosmodrome.namesrv.http_port import PORT_DISTANCE
 from cosmodrome.namesrv.http_service import HttpService, default_address
 from cosmodrome.namesrv.program import Program
 from cosmodrome.namesrv.server import NameServer
@@ -23,7 +24,7 @@ def taken_port() -> tuple[socket.socket, int]:
         sock.bind(("127.0.0.1", 0))
         sock.listen()
         port = sock.getsockname()[1]
-        if port > http_service.PORT_DISTANCE + 1024:
+        if port > PORT_DISTANCE + 1024:
             return sock, port
         sock.close()
 
@@ -50,9 +51,7 @@ async def test_a_default_port_that_is_taken_is_done_without(tmp_path: Path) -> N
     taken, port = taken_port()
     with taken:
         told: list[Event] = []
-        service = HttpService(
-            config_in(tmp_path, listen_port=port - http_service.PORT_DISTANCE), told.append, is_offered=True
-        )
+        service = HttpService(config_in(tmp_path, listen_port=port - PORT_DISTANCE), told.append, is_offered=True)
         service.bind()
         assert (service.address, service.url()) == ("", "")
         assert [event.NAME for event in told] == ["http.unavailable"]
