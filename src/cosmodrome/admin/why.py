@@ -42,10 +42,10 @@ async def why(
     `known` is what the first of them says of itself over HTTP, if it does.
     """
     if topic is not None:
-        diagnosis = diagnose_topic(await _of_topic(servers, topic, known))
-    else:
-        diagnosis = diagnose_broker(await _of_broker(servers, broker or "", known))
-    return printed(output, diagnosis)
+        about = await _of_topic(servers, topic, known)
+        return _printed(output, diagnose_topic(about), is_there=bool(about.queues))
+    found = await _of_broker(servers, broker or "", known)
+    return _printed(output, diagnose_broker(found), is_there=bool(found.members))
 
 
 async def _of_topic(servers: NameServers, topic: str, known: TopicFacts | BrokerFacts | None) -> TopicFacts:
@@ -78,13 +78,12 @@ def _with_peers(facts: FactsT, peers: list[Peer]) -> FactsT:
     return msgspec.structs.replace(facts, peers=tuple(named.values()))
 
 
-def printed(output: Output, diagnosis: Diagnosis) -> int:
+def _printed(output: Output, diagnosis: Diagnosis, *, is_there: bool) -> int:
     """Print a diagnosis, and give the exit code: 0 when all is well, 66 when it is not there, 1 when something is wrong."""
     output.text(*(shown(line) for line in lines_of(diagnosis)))
     output.document(msgspec.to_builtins(diagnosis))
     if diagnosis.is_well:
         return 0
-    is_there = " has a route on " in diagnosis.headline or " is registered on " in diagnosis.headline
     return EXIT_ILL if is_there else MissingError.exit_code
 
 
@@ -110,7 +109,6 @@ async def _topic_facts(servers: NameServers, topic: str, routes: list[Outcome[To
         server=_server(first.address, cluster, unready),
         queues=queues,
         near=() if queues else at_once(near_names(topic, names)),
-        other_topics=len(names),
         default_topic=_queues(default),
         peers=tuple(_peer(each.address, each.error, knows=each.value is not None) for each in others),
         order_conf=order,

@@ -7,7 +7,24 @@ Must not know: who asks, where facts come from.
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from cosmodrome.why.causes import AUDIT_OF_WIPES, ENDS, JUST_S, MASTER_ID, Cause, evidence_of, latest
+from cosmodrome.why.causes import (
+    ENDS,
+    MASTER_ID,
+    Cause,
+    Findings,
+    asking_why,
+    concluded,
+    done_by,
+    elsewhere,
+    foreign_hint,
+    is_this_machine,
+    latest,
+    never,
+    overloaded,
+    peer_hints,
+    restoring,
+    young_s,
+)
 from cosmodrome.why.diagnosis import Diagnosis, Evidence
 from cosmodrome.why.facts import BrokerFacts, Past
 from cosmodrome.why.words import counted, moment, odd_address, some, span
@@ -31,19 +48,13 @@ _TOLD: Final = {
 def diagnose_broker(facts: BrokerFacts) -> Diagnosis:
     """Say why a broker is not registered, or what is wrong with one that is; that all is well, when it is."""
     causes = [cause for rule in (_THERE_RULES if facts.members else _GONE_RULES) if (cause := rule(facts)) is not None]
-    likeliest, evidence = evidence_of(causes, None if facts.members else _never_seen(facts))
-    likeliest = likeliest or _well(facts)
-    return Diagnosis(
-        subject=facts.broker,
-        server=facts.server.address,
-        is_well=bool(facts.members) and not causes,
-        headline=_headline(facts),
-        evidence=(*evidence, *_hints(facts)),
-        situation=likeliest.situation,
-        verdict=likeliest.verdict,
-        advice=likeliest.advice,
-        commands=likeliest.commands,
+    found = Findings(
+        causes=causes,
+        is_there=bool(facts.members),
+        otherwise=_well(facts) if facts.members else _never_seen(facts),
+        hints=_hints(facts),
     )
+    return concluded(facts.broker, facts.server, _headline(facts), found)
 
 
 def _headline(facts: BrokerFacts) -> str:
@@ -110,27 +121,12 @@ _VERDICTS: Final = {
 
 
 def _elsewhere(facts: BrokerFacts) -> Cause | None:
-    knowing = [peer.address for peer in facts.peers if peer.knows]
-    if not knowing:
-        return None
-    return Cause(
-        "elsewhere",
-        f"other NameServers have it: {some(knowing)}",
-        "the broker registers at other NameServers only.",
-        f"add {facts.server.address} to its namesrvAddr.",
-        (f"cosmodrome peers diff -n {facts.server.address},{knowing[0]}",),
-    )
+    advice = f"add {facts.server.address} to its namesrvAddr."
+    return elsewhere(facts.server, facts.peers, "the broker registers at other NameServers only.", advice)
 
 
 def _overloaded(facts: BrokerFacts) -> Cause | None:
-    if not facts.server.is_braking:
-        return None
-    return Cause(
-        "overloaded",
-        "registrations are answered that there is too much to do",
-        "the server is overloaded, and the broker waits to register.",
-        "see its load in /metrics, and wait: brokers try again every 30 s.",
-    )
+    return overloaded(facts.server, "the broker waits")
 
 
 def _misspelt(facts: BrokerFacts) -> Cause | None:
@@ -141,7 +137,7 @@ def _misspelt(facts: BrokerFacts) -> Cause | None:
         f"similar: {some(facts.near)}",
         "a misspelt name.",
         "ask for the right one:",
-        tuple(f"cosmodrome why --broker {name} -n {facts.server.address}" for name in facts.near[:2]),
+        asking_why(facts.server, facts.near),
         is_guess=True,
     )
 
@@ -160,12 +156,12 @@ def _cluster_name(facts: BrokerFacts) -> Cause | None:
 
 
 def _just_started(facts: BrokerFacts) -> Cause | None:
-    server = facts.server
-    if server.up_since_s is None or server.now_s - server.up_since_s >= JUST_S:
+    up_s = young_s(facts.server)
+    if up_s is None:
         return None
     return Cause(
         "just_started",
-        f"the server started {span(server.now_s - server.up_since_s)} ago",
+        f"the server started {span(up_s)} ago",
         "the broker has not come back since the start; brokers register every 10 to 30 s.",
         "wait half a minute and ask again.",
     )
@@ -173,12 +169,7 @@ def _just_started(facts: BrokerFacts) -> Cause | None:
 
 def _never_seen(facts: BrokerFacts) -> Cause:
     server = facts.server
-    if server.is_history_whole and server.up_since_s is not None:
-        text = f"never seen since the start {span(server.now_s - server.up_since_s)} ago"
-    elif server.known_since_s is not None:
-        text = f"not seen in the last {span(server.now_s - server.known_since_s)}"
-    else:
-        text = "not registered now"
+    text = never(server, ("never seen", "not seen", "not registered now"))
     return Cause(
         "never_seen" if server.is_history_whole else "unknown",
         text,
@@ -226,16 +217,12 @@ def _wiped(facts: BrokerFacts) -> Cause | None:
     last = latest(facts.past, Past.PERM_WIPED, Past.PERM_RESTORED)
     if last is None or last.what is not Past.PERM_WIPED:
         return None
-    by = f" by {last.by}" if last.by else ""
     return Cause(
         "perm_wiped",
-        f"its write permission was wiped{by} at {moment(last.time_s, facts.server.now_s)}",
+        f"its write permission was wiped{done_by(last)} at {moment(last.time_s, facts.server.now_s)}",
         "producers leave it out on purpose: somebody prepares maintenance.",
         "give it back when the maintenance is over:",
-        (
-            *([AUDIT_OF_WIPES.format(facts.server.address)] if facts.server.is_ours else []),
-            f"cosmodrome admin addWritePerm -n {facts.server.address} -b {facts.broker}",
-        ),
+        restoring(facts.server, [facts.broker]),
     )
 
 
@@ -243,7 +230,7 @@ def _odd(facts: BrokerFacts) -> Cause | None:
     for each in facts.members:
         oddness = odd_address(each.addr)
         peer = "" if each.peer is None else f", and it connects from {each.peer}"
-        if oddness is not None and not (each.peer or facts.server.address).startswith(("127.", "localhost", "[::1]")):
+        if oddness is not None and not is_this_machine(each.peer or facts.server.address):
             return Cause(
                 "odd_address",
                 f"it announced {each.addr}: {oddness}{peer}",
@@ -280,21 +267,12 @@ def _hints(facts: BrokerFacts) -> Iterator[Evidence]:
                 f"id {each.broker_id} was heard of {span(each.silent_s)} ago from {each.peer or each.addr}{topics}",
             )
     for happening in facts.past[:_SHOWN_PAST]:
-        by = f" by {happening.by}" if happening.by else ""
         text = f" ({happening.text})" if happening.text else ""
         yield Evidence(
             "past",
             "note",
-            f"{moment(happening.time_s, server.now_s)} {_TOLD.get(happening.what, happening.what.value)}{by}{text}",
+            f"{moment(happening.time_s, server.now_s)} {_TOLD.get(happening.what, happening.what.value)}{done_by(happening)}{text}",
         )
-    for peer in facts.peers:
-        if peer.fault is not None:
-            yield Evidence("peer_silent", "note", f"{peer.address} could not be asked: {peer.fault}")
-        elif peer.knows is False and facts.members:
-            yield Evidence(
-                "not_everywhere", "warning", f"{peer.address} does not have it: clients that ask there do not find it"
-            )
-        elif peer.knows is False:
-            yield Evidence("peer", "note", f"{peer.address} does not have it either")
-    if not server.is_ours:
-        yield Evidence("foreign_server", "note", "this server says nothing about the past")
+    words = ("does not have it", "do not find it")
+    yield from peer_hints(facts.peers, words, is_here=bool(facts.members))
+    yield from foreign_hint(server)

@@ -117,7 +117,6 @@ class TopicFacts(msgspec.Struct, frozen=True, kw_only=True):
         server: Who is asked.
         queues: Its route now; empty when there is none.
         near: Other topics with names like it, the nearest first.
-        other_topics: How many topics there are.
         default_topic: What brokers say of TBW102; empty when none has it.
         past: What happened to it and its brokers, the latest first.
         missed: How often it was asked for in vain.
@@ -130,7 +129,6 @@ class TopicFacts(msgspec.Struct, frozen=True, kw_only=True):
     server: Server
     queues: tuple[Queues, ...] = ()
     near: tuple[str, ...] = ()
-    other_topics: int = 0
     default_topic: tuple[Queues, ...] | None = None
     past: tuple[Happening, ...] = ()
     missed: Missed | None = None

@@ -7,7 +7,19 @@ Must not know: who asks, where facts come from.
 from collections.abc import Callable
 from typing import Final
 
-from cosmodrome.why.causes import DEFAULT_TOPIC, JUST_S, Cause, create_command, latest
+from cosmodrome.why.causes import (
+    DEFAULT_TOPIC,
+    ENDS,
+    Cause,
+    asking_why,
+    create_command,
+    done_by,
+    elsewhere,
+    latest,
+    never,
+    overloaded,
+    young_s,
+)
 from cosmodrome.why.facts import Past, TopicFacts
 from cosmodrome.why.words import moment, some, span
 
@@ -56,10 +68,9 @@ def _deleted(facts: TopicFacts) -> Cause | None:
     last = latest(facts.past, Past.TOPIC_DELETED, Past.TOPIC_ADDED)
     if last is None or last.what is not Past.TOPIC_DELETED:
         return None
-    by = f" by {last.by}" if last.by else ""
     return Cause(
         "deleted",
-        f"deleted here{by} at {moment(last.time_s, facts.server.now_s)}",
+        f"deleted here{done_by(last)} at {moment(last.time_s, facts.server.now_s)}",
         "an administrator deleted the topic.",
         "if a broker still has it, it comes back with the broker's next change; else create it again:",
         (create_command(facts),),
@@ -67,7 +78,7 @@ def _deleted(facts: TopicFacts) -> Cause | None:
 
 
 def _dropped(facts: TopicFacts) -> Cause | None:
-    last = latest(facts.past, Past.TOPIC_DROPPED, Past.TOPIC_ADDED, *_WENT)
+    last = latest(facts.past, Past.TOPIC_DROPPED, Past.TOPIC_ADDED, *ENDS)
     if last is None or last.what is not Past.TOPIC_DROPPED:
         return None
     return Cause(
@@ -80,7 +91,7 @@ def _dropped(facts: TopicFacts) -> Cause | None:
 
 
 def _broker_gone(facts: TopicFacts) -> Cause | None:
-    last = latest(facts.past, *_WENT, Past.APPEARED)
+    last = latest(facts.past, *ENDS, Past.APPEARED)
     if last is None or last.what not in _WENT:
         return None
     gone = [each for each in facts.past if each.what in _WENT]
@@ -94,32 +105,17 @@ def _broker_gone(facts: TopicFacts) -> Cause | None:
         "see why, and start them again:"
         if last.what is not Past.UNREGISTERED
         else "start them again; they were stopped:",
-        tuple(f"cosmodrome why --broker {name} -n {facts.server.address}" for name in names[:2]),
+        asking_why(facts.server, names),
     )
 
 
 def _elsewhere(facts: TopicFacts) -> Cause | None:
-    knowing = [peer.address for peer in facts.peers if peer.knows]
-    if not knowing:
-        return None
-    return Cause(
-        "elsewhere",
-        f"other NameServers have it: {some(knowing)}",
-        "its brokers are registered at other NameServers only.",
-        f"give the brokers this server too (namesrvAddr with {facts.server.address}).",
-        (f"cosmodrome peers diff -n {facts.server.address},{knowing[0]}",),
-    )
+    advice = f"give the brokers this server too (namesrvAddr with {facts.server.address})."
+    return elsewhere(facts.server, facts.peers, "its brokers are registered at other NameServers only.", advice)
 
 
 def _overloaded(facts: TopicFacts) -> Cause | None:
-    if not facts.server.is_braking:
-        return None
-    return Cause(
-        "overloaded",
-        "registrations are answered that there is too much to do",
-        "the server is overloaded, and brokers wait to register.",
-        "see its load in /metrics, and wait: brokers try again every 30 s.",
-    )
+    return overloaded(facts.server, "brokers wait")
 
 
 def _no_brokers(facts: TopicFacts) -> Cause | None:
@@ -128,15 +124,14 @@ def _no_brokers(facts: TopicFacts) -> Cause | None:
     if facts.server.came:
         return Cause(
             "all_brokers_gone",
-            f"no broker is registered here any more; {some(facts.server.came)} was"
-            if len(facts.server.came) == 1
-            else f"no broker is registered here any more; {some(facts.server.came)} were",
+            f"no broker is registered here any more; {some(facts.server.came)} "
+            f"{'was' if len(facts.server.came) == 1 else 'were'}",
             "all brokers are gone.",
             "see why, and start them again:",
-            tuple(f"cosmodrome why --broker {name} -n {facts.server.address}" for name in facts.server.came[:2]),
+            asking_why(facts.server, facts.server.came),
         )
-    up_s = _up_s(facts)
-    if up_s is not None and up_s < JUST_S:
+    up_s = young_s(facts.server)
+    if up_s is not None:
         return Cause(
             "just_started",
             f"the server started {span(up_s)} ago and no broker has registered yet",
@@ -153,8 +148,8 @@ def _no_brokers(facts: TopicFacts) -> Cause | None:
 
 
 def _just_started(facts: TopicFacts) -> Cause | None:
-    up_s = _up_s(facts)
-    if up_s is None or up_s >= JUST_S or facts.past or facts.near or not facts.server.brokers:
+    up_s = young_s(facts.server)
+    if up_s is None or facts.past or facts.near or not facts.server.brokers:
         return None
     return Cause(
         "just_started",
@@ -212,7 +207,10 @@ def never_registered(facts: TopicFacts) -> Cause:
     """Say what is known of a topic that nothing else explains."""
     return Cause(
         "never_registered" if facts.server.is_history_whole else "unknown",
-        _never(facts),
+        never(
+            facts.server,
+            ("never registered by any broker", "not registered by any broker", "not registered by any broker now"),
+        ),
         "nobody has created the topic."
         if facts.server.is_history_whole or not facts.server.is_ours
         else "nobody has created the topic, or what happened to it is forgotten.",
@@ -226,16 +224,3 @@ MISSING_RULES: Final[tuple[Callable[[TopicFacts], Cause | None], ...]] = (
     _just_started, _made_by_use, _misspelt, _to_be_created,
 )  # fmt: skip
 """The first that says something is the likeliest cause."""
-
-
-def _never(facts: TopicFacts) -> str:
-    server = facts.server
-    if server.is_history_whole and server.up_since_s is not None:
-        return f"never registered by any broker since the start {span(server.now_s - server.up_since_s)} ago"
-    if server.known_since_s is not None:
-        return f"not registered by any broker in the last {span(server.now_s - server.known_since_s)}"
-    return "not registered by any broker now"
-
-
-def _up_s(facts: TopicFacts) -> float | None:
-    return None if facts.server.up_since_s is None else facts.server.now_s - facts.server.up_since_s

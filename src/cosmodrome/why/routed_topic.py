@@ -7,7 +7,18 @@ Must not know: who asks, where facts come from.
 from collections.abc import Callable
 from typing import Final
 
-from cosmodrome.why.causes import AUDIT_OF_WIPES, MASTER_ID, READ, WRITE, Cause, create_command
+from cosmodrome.why.causes import (
+    MASTER_ID,
+    READ,
+    WRITE,
+    Cause,
+    asking_why,
+    create_command,
+    done_by,
+    is_this_machine,
+    latest,
+    restoring,
+)
 from cosmodrome.why.facts import Happening, Past, Queues, TopicFacts
 from cosmodrome.why.missing_topic import draining, not_ready
 from cosmodrome.why.words import moment, odd_address, some
@@ -26,24 +37,20 @@ def _no_queues(facts: TopicFacts) -> Cause | None:
 
 
 def _wiped(facts: TopicFacts) -> Cause | None:
-    wiped = [each for each in facts.queues if not each.perm & WRITE and _is_wiped(facts, each.broker)]
-    if not wiped:
+    wiped = [each for each in facts.queues if not each.perm & WRITE and _wipe_of(facts, each.broker) is not None]
+    wipe = _wipe_of(facts, wiped[0].broker) if wiped else None
+    if wipe is None:
         return None
-    last = _last_of_broker(facts, wiped[0].broker)
-    by = f" by {last.by}" if last is not None and last.by else ""
-    when = f" at {moment(last.time_s, facts.server.now_s)}" if last is not None else ""
+    when = moment(wipe.time_s, facts.server.now_s)
     is_all = len(wiped) == len(facts.queues)
     return Cause(
         "perm_wiped",
-        f"write permission of {some([each.broker for each in wiped])} was wiped{by}{when}",
+        f"write permission of {some([each.broker for each in wiped])} was wiped{done_by(wipe)} at {when}",
         "nobody can send: write permission was taken from all its brokers."
         if is_all
         else "a part of its queues takes no messages.",
         "give it back when the maintenance is over:",
-        (
-            *([AUDIT_OF_WIPES.format(facts.server.address)] if facts.server.is_ours else []),
-            *(f"cosmodrome admin addWritePerm -n {facts.server.address} -b {each.broker}" for each in wiped[:2]),
-        ),
+        restoring(facts.server, [each.broker for each in wiped[:2]]),
     )
 
 
@@ -79,7 +86,7 @@ def _no_master(facts: TopicFacts) -> Cause | None:
         f"only slaves are there: {some([f'{each.broker}:{min(each.addresses)}' for each in facts.queues if each.addresses])}",
         "the masters are gone: consumers go on, producers cannot send.",
         "start the masters again:",
-        tuple(f"cosmodrome why --broker {each.broker} -n {facts.server.address}" for each in facts.queues[:2]),
+        asking_why(facts.server, [each.broker for each in facts.queues]),
     )
 
 
@@ -90,7 +97,7 @@ def _odd(facts: TopicFacts) -> Cause | None:
         for address in each.addresses.values()
         if (oddness := odd_address(address)) is not None
     ]
-    if not found or facts.server.address.startswith(("127.", "localhost", "[::1]")):
+    if not found or is_this_machine(facts.server.address):
         return None
     broker, address, oddness = found[0]
     return Cause(
@@ -114,14 +121,11 @@ ROUTED_RULES: Final[tuple[Callable[[TopicFacts], Cause | None], ...]] = (
 )
 
 
-def _last_of_broker(facts: TopicFacts, broker: str) -> Happening | None:
-    kinds = (Past.PERM_WIPED, Past.PERM_RESTORED)
-    return next((each for each in facts.past if each.broker == broker and each.what in kinds), None)
-
-
-def _is_wiped(facts: TopicFacts, broker: str) -> bool:
-    last = _last_of_broker(facts, broker)
-    return last is not None and last.what is Past.PERM_WIPED
+def _wipe_of(facts: TopicFacts, broker: str) -> Happening | None:
+    """Give the wipe that a broker's write permission was not given back after."""
+    past = tuple(each for each in facts.past if each.broker == broker)
+    last = latest(past, Past.PERM_WIPED, Past.PERM_RESTORED)
+    return last if last is not None and last.what is Past.PERM_WIPED else None
 
 
 def _perms(queues: tuple[Queues, ...]) -> str:

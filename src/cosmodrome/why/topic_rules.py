@@ -6,7 +6,7 @@ Must not know: single situations (missing_topic.py, routed_topic.py).
 
 from collections.abc import Iterator
 
-from cosmodrome.why.causes import DEFAULT_TOPIC, Cause, evidence_of
+from cosmodrome.why.causes import DEFAULT_TOPIC, Cause, Findings, concluded, foreign_hint, peer_hints
 from cosmodrome.why.diagnosis import Diagnosis, Evidence
 from cosmodrome.why.facts import TopicFacts
 from cosmodrome.why.missing_topic import MISSING_RULES, never_registered
@@ -17,19 +17,13 @@ from cosmodrome.why.words import some, span
 def diagnose_topic(facts: TopicFacts) -> Diagnosis:
     """Say why a topic has no route, or what is wrong with the one it has; that all is well, when it is."""
     causes = [cause for rule in (ROUTED_RULES if facts.queues else MISSING_RULES) if (cause := rule(facts)) is not None]
-    likeliest, evidence = evidence_of(causes, None if facts.queues else never_registered(facts))
-    likeliest = likeliest or _well(facts)
-    return Diagnosis(
-        subject=facts.topic,
-        server=facts.server.address,
-        is_well=bool(facts.queues) and not causes,
-        headline=_headline(facts),
-        evidence=(*evidence, *_hints(facts)),
-        situation=likeliest.situation,
-        verdict=likeliest.verdict,
-        advice=likeliest.advice,
-        commands=likeliest.commands,
+    found = Findings(
+        causes=causes,
+        is_there=bool(facts.queues),
+        otherwise=_well(facts) if facts.queues else never_registered(facts),
+        hints=_hints(facts),
     )
+    return concluded(facts.topic, facts.server, _headline(facts), found)
 
 
 def _headline(facts: TopicFacts) -> str:
@@ -53,17 +47,11 @@ def _well(facts: TopicFacts) -> Cause:
 def _hints(facts: TopicFacts) -> Iterator[Evidence]:
     if not facts.queues:
         yield from _hints_of_missing(facts)
-    for peer in facts.peers:
-        if peer.fault is not None:
-            yield Evidence("peer_silent", "note", f"{peer.address} could not be asked: {peer.fault}")
-        elif peer.knows is False and facts.queues:
-            yield Evidence("not_everywhere", "warning", f"{peer.address} does not know it: clients that ask there fail")
-        elif peer.knows is False:
-            yield Evidence("peer", "note", f"{peer.address} does not know it either")
+    words = ("does not know it", "fail")
+    yield from peer_hints(facts.peers, words, is_here=bool(facts.queues))
     if facts.order_conf is not None:
         yield Evidence("order_conf", "note", f"it is an ordered topic: {facts.order_conf}")
-    if not facts.server.is_ours:
-        yield Evidence("foreign_server", "note", "this server says nothing about the past")
+    yield from foreign_hint(facts.server)
 
 
 def _hints_of_missing(facts: TopicFacts) -> Iterator[Evidence]:

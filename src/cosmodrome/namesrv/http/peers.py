@@ -12,18 +12,16 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from cosmodrome.errors import MalformedBodyError, RemotingError
 from cosmodrome.http.operations import Asked, get
 from cosmodrome.namesrv.event_form import rfc3339
 from cosmodrome.namesrv.http import shapes
+from cosmodrome.namesrv.http.other_servers import MOST, Unanswered, ask_server, peer_servers
 from cosmodrome.namesrv.view import View
 from cosmodrome.protocol.bodies.cluster import ClusterInfo, decode_cluster_info
-from cosmodrome.protocol.codes import RequestCode, ResponseCode
+from cosmodrome.protocol.codes import RequestCode
 from cosmodrome.protocol.command import request
 
-TIMEOUT_S: Final = 2.0
 _KEPT_S: Final = 10.0
-_MOST_PEERS: Final = 32
 _SHOWN: Final = 100
 """Brokers of each difference."""
 
@@ -50,22 +48,19 @@ class Peers:
 
     def _named(self) -> list[tuple[str, str]]:
         config = self._view.config.started_with
-        words = config.peer_servers.replace(",", ";").split(";")
-        named = {word.strip(): "peerServers" for word in words if word.strip()}
+        named = dict.fromkeys(peer_servers(config), "peerServers")
         if config.shadow is not None:
             named.setdefault(config.shadow, "shadow")
-        return list(named.items())[:_MOST_PEERS]
+        return list(named.items())[:MOST]
 
     async def _asked(self, address: str, source: str) -> shapes.PeerServer:
         now = rfc3339(time.time())
-        try:
-            command = request(RequestCode.GET_BROKER_CLUSTER_INFO)
-            answer = await self._view.client.request(address, command, TIMEOUT_S)
-            if answer.code != ResponseCode.SUCCESS:
-                return _silent(address, source, now, f"it answers {answer.code}: {answer.remark or ''}")
-            theirs = set(_members(decode_cluster_info(answer.body)))
-        except (RemotingError, MalformedBodyError, ValueError, OSError) as error:
-            return _silent(address, source, now, str(error) or type(error).__name__)
+        question = request(RequestCode.GET_BROKER_CLUSTER_INFO)
+        theirs = await ask_server(
+            self._view, address, question, lambda answer: set(_members(decode_cluster_info(answer.body)))
+        )
+        if isinstance(theirs, Unanswered):
+            return _silent(address, source, now, theirs.fault)
         ours = {
             f"{each.cluster}/{each.broker_name}@{each.broker_id}={each.addr}"
             for each in self._view.tables.read.live_members()

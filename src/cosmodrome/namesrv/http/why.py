@@ -11,10 +11,10 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from cosmodrome.errors import MalformedBodyError, RemotingError
 from cosmodrome.http.operations import Asked, get
 from cosmodrome.namesrv.events import BrokerRegistered
 from cosmodrome.namesrv.http import shapes
+from cosmodrome.namesrv.http.other_servers import MOST, Unanswered, ask_server, peer_servers
 from cosmodrome.namesrv.kv_config import ORDER_TOPIC_CONFIG
 from cosmodrome.namesrv.past import broker_past, topic_past
 from cosmodrome.namesrv.view import View
@@ -28,8 +28,6 @@ from cosmodrome.why.facts import BrokerFacts, Member, Missed, Peer, Queues, Serv
 from cosmodrome.why.near_names import near_names
 from cosmodrome.why.topic_rules import diagnose_topic
 
-TIMEOUT_S: Final = 2.0
-_MOST_PEERS: Final = 32
 _MOST_NAMES: Final = 50
 ResultT = TypeVar("ResultT")
 
@@ -66,20 +64,22 @@ class Why:
             server=server,
             queues=queues,
             near=() if queues else await _in_turns(near_names(topic, read.all_topics())),
-            other_topics=read.topic_count(),
             default_topic=self._queues(DEFAULT_TOPIC),
             past=await _in_turns(topic_past(list(view.history), topic)),
             missed=None if missed is None else Missed(
                 count=missed.count, first_s=missed.first_s, last_s=missed.last_s, askers=tuple(reversed(missed.askers))
             ),
-            peers=await self._peers(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}, _knows_topic),
+            peers=await self._peers(
+                request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}),
+                lambda answer: answer.code == ResponseCode.SUCCESS,
+            ),
             order_conf=view.kv_config.get(ORDER_TOPIC_CONFIG, topic),
             refused=f"the name has {len(topic)} characters, of at most {longest}" if len(topic) > longest else None,
         )  # fmt: skip
 
     async def _broker_facts(self, name: str, server: Server) -> BrokerFacts:
         view = self._view
-        members = [each for each in view.tables.read.live_members()]  # noqa: C416  # of one moment
+        members = list(view.tables.read.live_members())
         names = {each.broker_name for each in members}
         now_ms = view.now_ms()
         return BrokerFacts(
@@ -102,8 +102,7 @@ class Why:
             near=() if name in names else await _in_turns(near_names(name, sorted(names))),
             past=await _in_turns(broker_past(list(view.history), name)),
             peers=await self._peers(
-                RequestCode.GET_BROKER_CLUSTER_INFO,
-                {},
+                request(RequestCode.GET_BROKER_CLUSTER_INFO),
                 lambda answer: name in decode_cluster_info(answer.body).broker_addr_table,
             ),
             clusters=tuple(sorted({each.cluster for each in members})),
@@ -129,18 +128,17 @@ class Why:
         peer = next((each.peer for each in self._view.tables.read.lives(broker, addr) if each.peer), None)
         return None if peer is None else peer.rpartition(":")[0] or peer
 
-    async def _peers(
-        self, code: RequestCode, fields: dict[str, str | None], knows: Callable[[RemotingCommand], bool]
-    ) -> tuple[Peer, ...]:
-        words = self._view.config.started_with.peer_servers.replace(",", ";").split(";")
-        addresses = list(dict.fromkeys(word.strip() for word in words if word.strip()))[:_MOST_PEERS]
-        return tuple(await asyncio.gather(*(self._peer(each, request(code, fields), knows) for each in addresses)))
+    async def _peers(self, question: RemotingCommand, knows: Callable[[RemotingCommand], bool]) -> tuple[Peer, ...]:
+        addresses = peer_servers(self._view.config.started_with)[:MOST]
+        return tuple(await asyncio.gather(*(self._peer(each, question, knows) for each in addresses)))
 
-    async def _peer(self, address: str, asked: RemotingCommand, knows: Callable[[RemotingCommand], bool]) -> Peer:
-        try:
-            return Peer(address=address, knows=knows(await self._view.client.request(address, asked, TIMEOUT_S)))
-        except (RemotingError, MalformedBodyError, ValueError, OSError) as error:
-            return Peer(address=address, knows=None, fault=str(error) or type(error).__name__)
+    async def _peer(self, address: str, question: RemotingCommand, knows: Callable[[RemotingCommand], bool]) -> Peer:
+        said = await ask_server(
+            self._view, address, question, knows, (ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST)
+        )
+        if isinstance(said, Unanswered):
+            return Peer(address=address, knows=None, fault=said.fault)
+        return Peer(address=address, knows=said)
 
 
 def _server_of(view: View, asked: Asked) -> Server:
@@ -172,12 +170,6 @@ def _address(bound: str, asked: Asked) -> str:
     host, _, port = bound.rpartition(":")
     is_everywhere = host.strip("[]") in ("0.0.0.0", "::", "")  # noqa: S104  # compared, not bound
     return f"{asked.request.url.hostname}:{port}" if is_everywhere else bound
-
-
-def _knows_topic(answer: RemotingCommand) -> bool:
-    if answer.code not in (ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST):
-        raise ValueError(f"it answers {answer.code}: {answer.remark or ''}")
-    return answer.code == ResponseCode.SUCCESS
 
 
 async def _in_turns(work: Generator[Any, None, ResultT]) -> ResultT:
